@@ -1,0 +1,17 @@
+# Compiler flags that every target shares. No -ffast-math and no -march=native anywhere: a float
+# means the same on every machine (docs/numbers.md).
+add_library(fathom_flags INTERFACE)
+target_compile_options(fathom_flags INTERFACE
+  -ffp-contract=off -fno-math-errno -fvisibility=hidden
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Woverloaded-virtual -Wcast-align
+  $<$<BOOL:${FATHOM_WERROR}>:-Werror>
+  "$<$<BOOL:${FATHOM_SANITIZE}>:-fsanitize=${FATHOM_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>"
+  "$<$<BOOL:${FATHOM_COVERAGE}>:--coverage;-fprofile-update=atomic>")
+target_link_options(fathom_flags INTERFACE
+  "$<$<BOOL:${FATHOM_SANITIZE}>:-fsanitize=${FATHOM_SANITIZE}>"
+  "$<$<BOOL:${FATHOM_COVERAGE}>:--coverage>")
+target_compile_definitions(fathom_flags INTERFACE $<$<BOOL:${FATHOM_DCHECKS}>:FATHOM_DCHECKS>)
+find_program(FATHOM_MOLD mold)
+if(FATHOM_MOLD)
+  target_link_options(fathom_flags INTERFACE -fuse-ld=mold)
+endif()

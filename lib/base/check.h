@@ -1,0 +1,18 @@
+// Invariants of our own code: FATHOM_CHECK always on, FATHOM_DCHECK inside hot loops of checked builds.
+// A failing check prints the place and aborts; user input never reaches one.
+#pragma once
+
+namespace fathom {
+
+[[noreturn]] void check_failed(const char* condition, const char* file, int line) noexcept;
+
+}  // namespace fathom
+
+#define FATHOM_CHECK(condition) \
+  ((condition) ? static_cast<void>(0) : ::fathom::check_failed(#condition, __FILE__, __LINE__))
+
+#ifdef FATHOM_DCHECKS
+#define FATHOM_DCHECK(condition) FATHOM_CHECK(condition)
+#else
+#define FATHOM_DCHECK(condition) static_cast<void>(0)
+#endif

@@ -1,0 +1,122 @@
+// CPUID, XGETBV and the environment.
+#include "base/cpu.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace fathom {
+
+namespace {
+
+constexpr std::array<std::string_view, 5> kIsaNames = {"scalar", "avx2", "avx512", "vnni", "amx"};
+
+#if defined(__x86_64__)
+
+struct Registers {
+  uint32_t eax = 0;
+  uint32_t ebx = 0;
+  uint32_t ecx = 0;
+  uint32_t edx = 0;
+};
+
+Registers cpuid(uint32_t leaf, uint32_t subleaf) {
+  Registers r;
+  if (__get_cpuid_count(leaf, subleaf, &r.eax, &r.ebx, &r.ecx, &r.edx) == 0) {
+    return {};
+  }
+  return r;
+}
+
+// XCR0: which register states the operating system saves.
+uint64_t saved_states() {
+  uint32_t low = 0;
+  uint32_t high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return (static_cast<uint64_t>(high) << 32) | low;
+}
+
+bool bit(uint32_t word, int index) { return ((word >> index) & 1U) != 0; }
+
+std::string brand_string() {
+  std::array<char, 49> text{};
+  for (uint32_t i = 0; i < 3; ++i) {
+    const Registers r = cpuid(0x80000002U + i, 0);
+    std::memcpy(text.data() + 16 * i, &r, 16);
+  }
+  std::string brand(text.data());
+  return brand.substr(0, brand.find_last_not_of(' ') + 1);
+}
+
+#endif
+
+}  // namespace
+
+std::string_view name_of(Isa isa) { return kIsaNames[static_cast<size_t>(isa)]; }
+
+bool CpuFeatures::has(Isa isa) const {
+  switch (isa) {
+    case Isa::kScalar:
+      return true;
+    case Isa::kAvx2:
+      return avx2;
+    case Isa::kAvx512:
+      return avx512;
+    case Isa::kVnni:
+      return vnni;
+    case Isa::kAmx:
+      return amx;
+  }
+  return false;
+}
+
+CpuFeatures detect_cpu() {
+  CpuFeatures features;
+#if defined(__x86_64__)
+  features.model = brand_string();
+  const Registers one = cpuid(1, 0);
+  const Registers seven = cpuid(7, 0);
+  const bool os_saves = bit(one.ecx, 27);  // OSXSAVE
+  const uint64_t states = os_saves ? saved_states() : 0;
+  const bool ymm = (states & 0x6) == 0x6;
+  const bool zmm = (states & 0xe6) == 0xe6;
+  const bool tiles = (states & 0x60000) == 0x60000;
+  features.avx2 = ymm && bit(one.ecx, 12) && bit(one.ecx, 29) && bit(seven.ebx, 5);
+  features.avx512 = features.avx2 && zmm && bit(seven.ebx, 16) && bit(seven.ebx, 17) &&
+                    bit(seven.ebx, 30) && bit(seven.ebx, 31);
+  features.vnni = features.avx512 && bit(seven.ecx, 11);
+  features.amx = features.vnni && tiles && bit(seven.edx, 22) && bit(seven.edx, 24) &&
+                 bit(seven.edx, 25);
+#endif
+  return features;
+}
+
+Environment read_environment() {
+  Environment environment;
+  const char* no_color = std::getenv("NO_COLOR");
+  environment.no_color = no_color != nullptr && *no_color != '\0';
+  const char* isa = std::getenv("FATHOM_ISA");
+  if (isa == nullptr || *isa == '\0') {
+    return environment;
+  }
+  for (size_t i = 0; i < kIsaNames.size(); ++i) {
+    if (kIsaNames[i] == isa) {
+      environment.has_isa_cap = true;
+      environment.isa_cap = static_cast<Isa>(i);
+      return environment;
+    }
+  }
+  fail(ErrorCode::kInvalidArgument,
+       fmt::format("FATHOM_ISA: '{}' is not one of scalar, avx2, avx512, vnni, amx", isa));
+}
+
+}  // namespace fathom

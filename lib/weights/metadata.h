@@ -1,0 +1,71 @@
+// Typed keys of a model file: GGUF's own keys, or config.json flattened ("rope_scaling.factor").
+// Called by model/arch (reads sizes), codec (reads the vocabulary), apps/inspect.
+// Thread rule: const after loading, any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace fathom::weights {
+
+// Where a file came from; arch files ask once and then use the key spelling of that source.
+enum class Source { kGguf, kHuggingFace };
+
+// JSON null is kept as std::monostate: "absent" for every find_ function.
+using MetadataValue = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string,
+                                   std::vector<bool>, std::vector<int64_t>, std::vector<double>,
+                                   std::vector<std::string>>;
+
+class Metadata {
+ public:
+  Metadata(Source source, std::string path) : source_(source), path_(std::move(path)) {}
+
+  [[nodiscard]] Source source() const { return source_; }
+
+  // The file, for error messages.
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  // Inserts or replaces.
+  void set(std::string key, MetadataValue value);
+
+  [[nodiscard]] bool contains(std::string_view key) const;
+
+  // Value or nothing. Errors: kCorruptFile when the key is there with another type (an integer is
+  // accepted where a double is asked; a double without fraction where an integer is). The message
+  // names path, key, found and expected type.
+  [[nodiscard]] std::optional<int64_t> find_int(std::string_view key) const;
+  [[nodiscard]] std::optional<double> find_double(std::string_view key) const;
+  [[nodiscard]] std::optional<bool> find_bool(std::string_view key) const;
+  [[nodiscard]] std::optional<std::string> find_string(std::string_view key) const;
+
+  // Arrays stay valid while the Metadata lives; nullptr when absent. An array of bool or of any
+  // integer type is delivered as int64 by find_ints.
+  [[nodiscard]] const std::vector<std::string>* find_strings(std::string_view key) const;
+  [[nodiscard]] const std::vector<int64_t>* find_ints(std::string_view key) const;
+  [[nodiscard]] const std::vector<double>* find_doubles(std::string_view key) const;
+
+  // The same, but a missing key is kCorruptFile ("path: key 'x' is missing; ...").
+  [[nodiscard]] int64_t get_int(std::string_view key) const;
+  [[nodiscard]] double get_double(std::string_view key) const;
+  [[nodiscard]] std::string get_string(std::string_view key) const;
+
+  // All keys in order, for inspect.
+  [[nodiscard]] const std::map<std::string, MetadataValue, std::less<>>& entries() const {
+    return entries_;
+  }
+
+ private:
+  Source source_;
+  std::string path_;
+  std::map<std::string, MetadataValue, std::less<>> entries_;
+};
+
+// One line for people: arrays cut after a few entries.
+std::string format_value(const MetadataValue& value);
+
+}  // namespace fathom::weights

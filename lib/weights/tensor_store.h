@@ -1,0 +1,43 @@
+// Name to tensor over one or more mapped files.
+// Called by model/bind and model/load. Thread rule: const after loading, any thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mapped_file.h"
+#include "base/tensor.h"
+
+namespace fathom::weights {
+
+class TensorStore {
+ public:
+  // Takes over a mapping; tensors added afterwards may point into it.
+  const MappedFile& add_file(std::unique_ptr<MappedFile> file);
+
+  // Error: kCorruptFile when the name is there already (the message names both files).
+  void add(FileTensor tensor, const MappedFile& file);
+
+  // nullptr when there is none. Valid while the store lives.
+  [[nodiscard]] const FileTensor* find(std::string_view name) const;
+
+  // Drops the bytes of `range` (part of the tensor) from the resident set after packing.
+  void release(const FileTensor& tensor, std::span<const std::byte> range) const;
+
+  // All tensors by name.
+  [[nodiscard]] const std::map<std::string, FileTensor, std::less<>>& tensors() const {
+    return tensors_;
+  }
+
+  [[nodiscard]] size_t total_bytes() const;
+
+ private:
+  std::vector<std::unique_ptr<MappedFile>> files_;
+  std::map<std::string, FileTensor, std::less<>> tensors_;
+  std::map<std::string, const MappedFile*, std::less<>> owners_;
+};
+
+}  // namespace fathom::weights
