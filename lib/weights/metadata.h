@@ -17,9 +17,9 @@ namespace fathom::weights {
 enum class Source { kGguf, kHuggingFace };
 
 // JSON null is kept as std::monostate: "absent" for every find_ function.
-using MetadataValue = std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string,
-                                   std::vector<bool>, std::vector<int64_t>, std::vector<double>,
-                                   std::vector<std::string>>;
+using MetadataValue =
+    std::variant<std::monostate, bool, int64_t, uint64_t, double, std::string, std::vector<bool>,
+                 std::vector<int64_t>, std::vector<double>, std::vector<std::string>>;
 
 class Metadata {
  public:
@@ -44,7 +44,8 @@ class Metadata {
   [[nodiscard]] std::optional<std::string> find_string(std::string_view key) const;
 
   // Arrays stay valid while the Metadata lives; nullptr when absent. An array of bool or of any
-  // integer type is delivered as int64 by find_ints.
+  // integer type is delivered as int64 by find_ints; a JSON array of whole numbers also by
+  // find_doubles (GGUF has typed arrays: no such widening there). An empty array is of any type.
   [[nodiscard]] const std::vector<std::string>* find_strings(std::string_view key) const;
   [[nodiscard]] const std::vector<int64_t>* find_ints(std::string_view key) const;
   [[nodiscard]] const std::vector<double>* find_doubles(std::string_view key) const;
@@ -63,6 +64,9 @@ class Metadata {
   Source source_;
   std::string path_;
   std::map<std::string, MetadataValue, std::less<>> entries_;
+  // What find_ints gives for arrays of bools, and find_doubles for JSON arrays of whole numbers.
+  std::map<std::string, std::vector<int64_t>, std::less<>> int_copies_;
+  std::map<std::string, std::vector<double>, std::less<>> double_copies_;
 };
 
 // One line for people: arrays cut after a few entries.

@@ -19,7 +19,8 @@ class TensorStore {
   const MappedFile& add_file(std::unique_ptr<MappedFile> file);
 
   // Error: kCorruptFile when the name is there already (the message names both files).
-  void add(FileTensor tensor, const MappedFile& file);
+  // `file` is nullptr for bytes that the caller keeps in memory: release() then does nothing.
+  void add(FileTensor tensor, const MappedFile* file);
 
   // nullptr when there is none. Valid while the store lives.
   [[nodiscard]] const FileTensor* find(std::string_view name) const;
