@@ -226,12 +226,18 @@ const std::vector<double>* Metadata::find_doubles(std::string_view key) const {
 
 int64_t Metadata::get_int(std::string_view key) const {
   const std::optional<int64_t> value = find_int(key);
-  return value ? *value : (fail_missing(*this, key), 0);
+  if (!value) {
+    fail_missing(*this, key);
+  }
+  return *value;
 }
 
 double Metadata::get_double(std::string_view key) const {
   const std::optional<double> value = find_double(key);
-  return value ? *value : (fail_missing(*this, key), 0.0);
+  if (!value) {
+    fail_missing(*this, key);
+  }
+  return *value;
 }
 
 std::string Metadata::get_string(std::string_view key) const {
