@@ -3,7 +3,10 @@
 // Called by api/generator. Thread rule: one stream, one thread.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codec/tokenizer.h"
@@ -13,12 +16,15 @@ namespace fathom::codec {
 class StreamDecoder {
  public:
   // The tokenizer must outlive the decoder. `stops`: strings that end the answer; empty ones are
-  // refused (kInvalidArgument).
-  StreamDecoder(const Tokenizer& tokenizer, std::vector<std::string> stops);
+  // refused (kInvalidArgument). `continues_text`: the ids go on from a text (a raw completion), so
+  // the first blank is kept; otherwise the pieces together equal decode(ids, false).
+  StreamDecoder(const Tokenizer& tokenizer, std::vector<std::string> stops,
+                bool continues_text = false);
 
   struct Piece {
     std::string text;      // certain text, whole characters only; may be empty
-    bool stopped = false;  // a stop string is complete: text ends before it, push no more
+    bool stopped = false;  // a stop string is complete: text ends before it, push no more. Of
+                           // several, the one complete first wins, then the longer one.
   };
 
   // Adds one token. Control tokens add nothing.
@@ -29,10 +35,21 @@ class StreamDecoder {
   std::string finish();
 
  private:
+  // How much of one stop string the end of the text spells (Knuth, Morris, Pratt).
+  struct StopMatch {
+    std::string stop;
+    std::vector<uint32_t> fallback;  // [stop bytes]: length to go on with after a mismatch
+    size_t matched = 0;              // bytes of `stop` that the text ends with; < stop.size()
+  };
+
+  // Runs valid UTF-8 through the stop strings; gives what is certain now.
+  Piece feed(std::string_view text);
+
   const Tokenizer* tokenizer_;
-  std::vector<std::string> stops_;
-  std::string held_;    // undecided bytes: an open character, or the beginning of a stop string
-  bool first_ = true;
+  std::vector<StopMatch> stops_;
+  std::string open_;  // bytes of a character that is not complete
+  std::string held_;  // undecided text: the beginning of a stop string
+  bool at_start_;     // the next byte is the first, and a blank there is dropped
   bool stopped_ = false;
 };
 

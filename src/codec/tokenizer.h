@@ -29,9 +29,10 @@ struct Vocabulary {
   std::vector<std::string> texts;  // as stored in the file (byte-level alphabet, U+2581 for blanks)
   std::vector<float> scores;       // empty when the kind of tokenizer has none
   std::vector<TokenKind> kinds;
-  std::optional<TokenId> bos, eos, eot, unk, pad;
+  std::optional<TokenId> bos, eos, eot, eom, unk, pad;
   bool add_bos = false;
   bool add_eos = false;
+  bool add_space_prefix = false;  // SentencePiece's dummy prefix: a blank before every text
   std::string chat_template;  // empty when the file has none
   std::string model;          // "llama", "gpt2"
   std::string pre;            // pre-tokenizer's name, "" when absent

@@ -1,0 +1,253 @@
+// One to six regular expressions a rule, run by PCRE2: every stage cuts the pieces of the one before
+// into matches and the gaps between them.
+// Called by codec/bpe. Source: the tokenizer.json files of the model families, word for word.
+#include "codec/presplit.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <span>
+#include <string>
+
+#include "base/check.h"
+#include "base/error.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+namespace fathom::codec {
+
+namespace {
+
+struct StageText {
+  std::string_view regex;
+  bool by_bytes = false;  // match bytes, not characters
+};
+
+constexpr StageText kWord = {
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"};
+constexpr StageText kDigit = {R"(\p{N})"};
+constexpr StageText kLine = {R"([\r\n])"};
+constexpr StageText kCjk = {R"([一-龥ࠀ-一가-퟿]+)"};
+
+constexpr StageText kWords[] = {kWord};
+constexpr StageText kWordsDigits[] = {kDigit, kWord};
+
+// "Digits" and the split by three see the byte alphabet, whose characters for B2 B3 B9 BC BD BE are
+// superscripts and fractions: numbers to Unicode, so these bytes are cut out of their characters.
+constexpr StageText kWordsBytesDigits[] = {{R"([\p{P}$+<=>^`|~]+)"},
+                                           kWord,
+                                           {R"([0-9\xB2\xB3\xB9\xBC\xBD\xBE]+)", true},
+                                           {R"([0-9][0-9][0-9])", true}};
+
+constexpr StageText kLinesDigits1[] = {
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
+     R"(\s*[\r\n]+|\s+(?!\S)|\s+)"}};
+
+constexpr StageText kLinesDigits3[] = {
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|)"
+     R"(\s*[\r\n]+|\s+(?!\S)|\s+)"}};
+
+constexpr StageText kLinesMarksDigits1[] = {
+    {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}|)"
+     R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}};
+
+constexpr StageText kCaseDigits1[] = {
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}|)"
+     R"( ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}};
+
+constexpr StageText kCaseDigits3[] = {
+    {R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}|)"
+     R"( ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}};
+
+constexpr StageText kScriptsDigitRuns[] = {
+    kLine,
+    {R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅ)"
+     R"(Ὀ-Ὅὐ-ὗὙὛὝὟ-ώᾀ-ᾴᾶ-ᾼιῂ-ῄῆ-ῌῐ-ΐῖ-Ίῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤΩℨK-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯ)"
+     R"(ꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃]+)"},
+    {R"(\s?[!-/:-~！-／：-～‘-‟　-。]+)"},
+    {R"(\s+$)"},
+    kCjk,
+    {R"(\p{N}+)"}};
+
+constexpr StageText kScriptsDigits1[] = {
+    kLine, {R"(\s?\p{L}+)"}, {R"(\s?\p{P}+)"}, kCjk, kDigit};
+
+constexpr StageText kCjkMarksDigits3[] = {
+    {R"(\p{N}{1,3})"},
+    {R"([一-龥぀-ゟ゠-ヿ]+)"},
+    {R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+|)"
+     R"( ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"}};
+
+std::span<const StageText> stages_of(SplitRule rule) {
+  switch (rule) {
+    case SplitRule::kWords:
+      return kWords;
+    case SplitRule::kWordsDigits:
+      return kWordsDigits;
+    case SplitRule::kWordsBytesDigits:
+      return kWordsBytesDigits;
+    case SplitRule::kLinesDigits1:
+      return kLinesDigits1;
+    case SplitRule::kLinesDigits3:
+      return kLinesDigits3;
+    case SplitRule::kLinesMarksDigits1:
+      return kLinesMarksDigits1;
+    case SplitRule::kCaseDigits1:
+      return kCaseDigits1;
+    case SplitRule::kCaseDigits3:
+      return kCaseDigits3;
+    case SplitRule::kScriptsDigitRuns:
+      return kScriptsDigitRuns;
+    case SplitRule::kScriptsDigits1:
+      return kScriptsDigits1;
+    case SplitRule::kCjkMarksDigits3:
+      return kCjkMarksDigits3;
+  }
+  return {};
+}
+
+// PCRE2's \s holds U+180E, the references' does not: theirs is the property White_Space.
+std::string translate(std::string_view regex) {
+  std::string out;
+  for (size_t at = 0; at < regex.size(); ++at) {
+    const std::string_view pair = regex.substr(at, 2);
+    if (pair == R"(\s)") {
+      out += R"(\p{White_Space})";
+      ++at;
+    } else if (pair == R"(\S)") {
+      out += R"(\P{White_Space})";
+      ++at;
+    } else if (pair.size() == 2 && pair[0] == '\\') {
+      out += pair;  // keeps an escaped backslash together
+      ++at;
+    } else {
+      out += regex[at];
+    }
+  }
+  return out;
+}
+
+struct FreePcre2 {
+  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
+
+  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+
+  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
+
+  void operator()(pcre2_jit_stack* stack) const { pcre2_jit_stack_free(stack); }
+};
+
+using Code = std::unique_ptr<pcre2_code, FreePcre2>;
+using MatchData = std::unique_ptr<pcre2_match_data, FreePcre2>;
+using MatchContext = std::unique_ptr<pcre2_match_context, FreePcre2>;
+using JitStack = std::unique_ptr<pcre2_jit_stack, FreePcre2>;
+
+constexpr size_t kJitStackStart = size_t{32} * 1024;
+constexpr size_t kJitStackLimit = size_t{16} * 1024 * 1024;
+
+Code compile(const StageText& stage) {
+  const std::string regex = translate(stage.regex);
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  const uint32_t options = stage.by_bytes ? 0u : PCRE2_UTF | PCRE2_UCP;
+  const std::basic_string<PCRE2_UCHAR> pattern(regex.begin(), regex.end());
+  Code code(pcre2_compile(pattern.data(), pattern.size(), options, &error, &offset, nullptr));
+  if (code == nullptr) {
+    fail(ErrorCode::kInternal, fmt::format("split rule: PCRE2 error {} at byte {} of {}", error,
+                                           offset, regex));
+  }
+  // Without a just-in-time compiler for this machine the interpreter does the same, slower.
+  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+  return code;
+}
+
+}  // namespace
+
+struct PreSplitter::Stages {
+  // What one call of split() needs; not shared between threads.
+  struct Scratch {
+    MatchData data{pcre2_match_data_create(1, nullptr)};
+    MatchContext context{pcre2_match_context_create(nullptr)};
+    JitStack stack{pcre2_jit_stack_create(kJitStackStart, kJitStackLimit, nullptr)};
+
+    Scratch() {
+      // The rules do not backtrack without bound, so no limit is meant to be met.
+      pcre2_set_match_limit(context.get(), UINT32_MAX);
+      pcre2_set_heap_limit(context.get(), UINT32_MAX);
+      pcre2_set_depth_limit(context.get(), UINT32_MAX);
+      pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
+    }
+  };
+
+  std::vector<Code> codes;
+
+  // Adds the matches in `piece` and the gaps between them to `out`.
+  static void cut(const pcre2_code* code, std::string_view piece, const Scratch& scratch,
+                  std::vector<std::string_view>& out);
+};
+
+void PreSplitter::Stages::cut(const pcre2_code* code, std::string_view piece,
+                              const Scratch& scratch, std::vector<std::string_view>& out) {
+  const auto* subject = reinterpret_cast<PCRE2_SPTR>(piece.data());
+  const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(scratch.data.get());
+  size_t done = 0;
+  while (done < piece.size()) {
+    uint32_t options = PCRE2_NO_UTF_CHECK;
+    int found = pcre2_match(code, subject, piece.size(), done, options, scratch.data.get(),
+                            scratch.context.get());
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
+      options |= PCRE2_NO_JIT;
+      found = pcre2_match(code, subject, piece.size(), done, options, scratch.data.get(),
+                          scratch.context.get());
+    }
+    if (found == PCRE2_ERROR_NOMATCH) {
+      break;
+    }
+    if (found < 0) {
+      fail(ErrorCode::kInternal,
+           fmt::format("split rule: PCRE2 error {} at byte {} of a text of {} bytes", found, done,
+                       piece.size()));
+    }
+    FATHOM_CHECK(bounds[1] > bounds[0]);  // no rule matches the empty text
+    if (bounds[0] > done) {
+      out.push_back(piece.substr(done, bounds[0] - done));
+    }
+    out.push_back(piece.substr(bounds[0], bounds[1] - bounds[0]));
+    done = bounds[1];
+  }
+  if (done < piece.size()) {
+    out.push_back(piece.substr(done));
+  }
+}
+
+PreSplitter::PreSplitter(SplitRule rule) : stages_(std::make_unique<Stages>()) {
+  for (const StageText& stage : stages_of(rule)) {
+    stages_->codes.push_back(compile(stage));
+  }
+}
+
+PreSplitter::~PreSplitter() = default;
+
+void PreSplitter::split(std::string_view text, std::vector<std::string_view>& pieces) const {
+  const Stages::Scratch scratch;
+  pieces.clear();
+  if (text.empty()) {
+    return;
+  }
+  pieces.push_back(text);
+  std::vector<std::string_view> finer;
+  for (const Code& code : stages_->codes) {
+    finer.clear();
+    for (const std::string_view piece : pieces) {
+      Stages::cut(code.get(), piece, scratch, finer);
+    }
+    std::swap(pieces, finer);
+  }
+}
+
+}  // namespace fathom::codec

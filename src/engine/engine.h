@@ -1,0 +1,76 @@
+// The step loop: schedule, fill the batch, one forward pass, sample, publish.
+// Called by api/generator. Read next: engine/scheduler.h, engine/batch.h, model/model.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/arena.h"
+#include "engine/request.h"
+#include "kv/page_pool.h"
+#include "model/model.h"
+#include "ops/exec.h"
+
+namespace fathom::engine {
+
+class Sequence;
+
+struct EngineOptions {
+  int64_t max_batched_tokens = 512;  // rows of one step; prompts are cut into chunks of at most this
+  int64_t max_sequences = 8;         // running at once; others wait
+  int64_t context = 4096;            // positions of one sequence
+  bool use_kv_cache = true;          // false: every step recomputes the whole sequence
+  uint8_t arithmetic = 0;            // of page headers: 0 int8 activations, 1 f32 reference
+};
+
+class Engine {
+ public:
+  // All must outlive the engine. The model's limits must cover the options. Logit rows come from `scratch`.
+  Engine(model::Model& model, ops::Exec& exec, kv::PagePool& pages, MemoryPool& scratch,
+         const EngineOptions& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // What the constructor takes from the scratch pool.
+  static size_t scratch_bytes(int64_t n_vocab, const EngineOptions& options);
+
+  // Checks and queues a request; `sink` must live until its on_finish. Errors (nothing is queued):
+  // kInvalidArgument: empty prompt, id outside the vocabulary, sampling out of range;
+  // kResourceExhausted: prompt longer than the context, with both numbers.
+  RequestId submit(Request request, TextSink& sink);
+
+  // Ends a request at the next step border; its sink gets kCancelled. Unknown ids are ignored.
+  void cancel(RequestId id);
+
+  // One step over the running sequences. False when nothing is running or waiting.
+  bool step();
+
+  // Rows computed so far, prompts and generated tokens together.
+  [[nodiscard]] int64_t n_rows_computed() const { return n_rows_computed_; }
+
+  // Logits of the last step [n_logits, n_vocab], for tests and `fathom logits`.
+  [[nodiscard]] ops::Rows last_logits() const { return logits_; }
+
+ private:
+  void admit();
+  void publish(Sequence& sequence, std::span<const float> logits);
+  void finish(Sequence& sequence, FinishReason reason, std::string_view message);
+
+  model::Model* model_;
+  ops::Exec* exec_;
+  kv::PagePool* pages_;
+  EngineOptions options_;
+  ops::Rows logits_;
+  std::vector<std::unique_ptr<Sequence>> waiting_;
+  std::vector<std::unique_ptr<Sequence>> running_;
+  RequestId next_id_ = 1;
+  int64_t n_rows_computed_ = 0;
+  struct Batch;
+  std::unique_ptr<Batch> batch_;
+};
+
+}  // namespace fathom::engine

@@ -1,0 +1,56 @@
+// What a user asked for, in tokens, and where its tokens go.
+// Called by api/generator. Read next: engine/engine.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sample/sampler.h"
+
+namespace fathom::engine {
+
+using RequestId = uint64_t;
+
+struct Request {
+  std::vector<int32_t> prompt;       // at least one id
+  sample::SamplingParams sampling;   // seed already chosen
+  int64_t max_tokens = -1;           // -1: until the context is full
+  std::vector<int32_t> end_tokens;   // ids that end the answer; empty: none (ignore_eos)
+  uint32_t choice = 0;               // index among the choices of one prompt, keys the generator
+};
+
+enum class FinishReason : uint8_t { kStop, kLength, kCancelled, kError };
+
+// "stop", "length", "cancelled", "error"
+std::string_view name_of(FinishReason reason);
+
+struct TokenEvent {
+  int32_t id = 0;
+  const sample::Sampled* sampled = nullptr;  // logprobs when asked; valid during the call
+  bool is_end = false;                       // an end token: the answer stops after it
+};
+
+// Counts of one request, in its final event.
+struct Usage {
+  int64_t prompt_tokens = 0;
+  int64_t generated_tokens = 0;
+  double prefill_s = 0;    // from admission to the first token
+  double decode_s = 0;     // from the first token to the last
+  int64_t rows_after_prompt = 0;  // rows computed for steps after the first token
+};
+
+// Where a request's tokens go; called on the step thread. Implemented over codec, joined in api.
+class TextSink {
+ public:
+  virtual ~TextSink() = default;
+
+  // False: stop here (a stop string is complete, or the reader is gone).
+  virtual bool on_token(const TokenEvent& event) = 0;
+
+  // Exactly once per request, also when it was refused. `message` is empty unless kError.
+  virtual void on_finish(FinishReason reason, const Usage& usage, std::string_view message) = 0;
+};
+
+}  // namespace fathom::engine

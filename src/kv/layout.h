@@ -1,0 +1,39 @@
+// Bytes of a page for each page type, and the view of a layer's pages.
+// Called by kv/page_pool, kv/budget. Read next: base/paged_view.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/paged_view.h"
+
+namespace fathom::kv {
+
+struct PageShape {
+  PageType type = PageType::kBF16;
+  int n_layers = 0;
+  int n_kv_heads = 0;
+  int head_dim = 0;
+};
+
+// "bf16", "f32"
+std::string_view name_of(PageType type);
+
+// The inverse. Error: kUnsupported for types that other programs have (f16, q8_0, q4_0), with the list of ours.
+PageType parse_page_type(std::string_view name);
+
+// Bytes of K (the same for V) of one head in one page.
+int64_t head_bytes(const PageShape& shape);
+
+// Bytes of one page in one layer.
+int64_t page_layer_bytes(const PageShape& shape);
+
+// Bytes of `n_pages` pages over all layers.
+int64_t pool_bytes(const PageShape& shape, int64_t n_pages);
+
+// Pages that hold `n_tokens` positions.
+int64_t pages_for(int64_t n_tokens);
+
+}  // namespace fathom::kv

@@ -1,0 +1,68 @@
+// Logits to the next token: a chain of steps given as data, and a counter-based generator so that a
+// seed gives the same text alone, in any batch and after any restart.
+// Called by engine (one Sampler per sequence). Read next: sample/truncate.h, sample/random.h.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fathom::sample {
+
+enum class Step : uint8_t { kPenalties, kTemperature, kTopK, kTopP, kMinP };
+
+// "penalties;top_k;top_p;min_p;temperature": names separated by ';' or ','. Errors: kUnsupported for a
+// sampler that other programs have and Fathom not yet (named), kInvalidArgument for anything else.
+std::vector<Step> parse_chain(std::string_view list);
+
+struct SamplingParams {
+  float temperature = 0.8F;  // 0: greedy
+  int top_k = 40;            // 0: off
+  float top_p = 0.95F;       // 1: off
+  float min_p = 0.05F;       // 0: off
+  float repeat_penalty = 1.0F;
+  float presence_penalty = 0.0F;
+  float frequency_penalty = 0.0F;
+  int penalty_window = 64;   // last tokens (prompt included) that penalties look at; -1: all
+  uint64_t seed = 0;
+  std::vector<std::pair<int32_t, float>> logit_bias;  // added to the raw logits before the chain
+  int n_logprobs = -1;       // -1: none; k: the chosen token and the k best
+  std::vector<Step> chain = {Step::kPenalties, Step::kTopK, Step::kTopP, Step::kMinP,
+                             Step::kTemperature};
+};
+
+// Error: kInvalidArgument naming the field and its range (temperature < 0 or not finite, top_p outside (0, 1],
+// logit_bias id outside the vocabulary, n_logprobs > n_vocab ...).
+void check(const SamplingParams& params, int64_t n_vocab);
+
+struct TokenLogprob {
+  int32_t id = 0;
+  float logprob = 0.0F;  // of the raw distribution: before bias, penalties, temperature, cuts
+};
+
+struct Sampled {
+  int32_t id = 0;
+  float logprob = 0.0F;            // filled when n_logprobs >= 0
+  std::vector<TokenLogprob> best;  // sorted, ties to the lower id
+};
+
+class Sampler {
+ public:
+  Sampler(SamplingParams params, int64_t n_vocab);
+
+  // `logits` [n_vocab]; `history`: all tokens of the sequence so far; `position` of the token to be
+  // drawn and `choice` key the generator. Ties go to the lower id. No allocation after the first call
+  // except for logprobs.
+  Sampled sample(std::span<const float> logits, std::span<const int32_t> history,
+                 int64_t position, uint32_t choice);
+
+ private:
+  SamplingParams params_;
+  std::vector<std::pair<int32_t, float>> candidates_;  // id and value, kept between calls
+  std::vector<int32_t> counts_;                        // scratch of the penalties
+};
+
+}  // namespace fathom::sample
