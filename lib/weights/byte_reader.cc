@@ -48,7 +48,7 @@ void ByteReader::fail_at(size_t offset, std::string_view field, std::string_view
        fmt::format("{}: byte {}: {}: found {}, allowed {}", name_, offset, field, found, allowed));
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr size_t kMaxPrinted = 200;
   std::string out = "\"";
   for (const char c : text.substr(0, kMaxPrinted)) {

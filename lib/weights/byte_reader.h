@@ -61,7 +61,7 @@ class ByteReader {
 };
 
 // `text` in double quotes on one line: control bytes escaped, cut after 200 bytes.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // a * b and a + b, or false when they do not fit.
 inline bool multiply_fits(uint64_t a, uint64_t b, uint64_t& product) {

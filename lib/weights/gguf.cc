@@ -47,7 +47,7 @@ void check_magic(ByteReader& reader) {
   const std::span<const std::byte> magic = reader.read_bytes(4, "magic");
   const std::string_view text(reinterpret_cast<const char*>(magic.data()), magic.size());
   if (text != "GGUF") {
-    reader.fail_at(0, "magic", quoted(text),
+    reader.fail_at(0, "magic", in_quotes(text),
                    "\"GGUF\"; give a GGUF file, or a folder with config.json and safetensors");
   }
 }
@@ -83,15 +83,15 @@ std::vector<int64_t> read_shape(ByteReader& reader, std::string_view name) {
   const size_t start = reader.offset();
   const auto n_dims = reader.read<uint32_t>("n_dims");
   if (n_dims < 1 || n_dims > kMaxDims) {
-    reader.fail_at(start, fmt::format("tensor {}, n_dims", quoted(name)), fmt::format("{}", n_dims),
-                   fmt::format("1 to {}", kMaxDims));
+    reader.fail_at(start, fmt::format("tensor {}, n_dims", in_quotes(name)),
+                   fmt::format("{}", n_dims), fmt::format("1 to {}", kMaxDims));
   }
   std::vector<int64_t> shape(n_dims);
   for (size_t i = 0; i < n_dims; ++i) {
     const size_t at = reader.offset();
     const auto dim = reader.read<int64_t>("dimension");
     if (dim < 1 || dim > kMaxDim) {
-      reader.fail_at(at, fmt::format("tensor {}, dimension {}", quoted(name), i),
+      reader.fail_at(at, fmt::format("tensor {}, dimension {}", in_quotes(name), i),
                      fmt::format("{}", dim), fmt::format("1 to {}", kMaxDim));
     }
     shape[n_dims - 1 - i] = dim;
@@ -106,7 +106,7 @@ DType read_tensor_type(ByteReader& reader, std::string_view name) {
     return *type;
   }
   const std::string_view unread = unread_ggml_type(number);
-  const std::string field = fmt::format("tensor {}, type", quoted(name));
+  const std::string field = fmt::format("tensor {}, type", in_quotes(name));
   if (unread.empty()) {
     reader.fail_at(start, field, fmt::format("{}", number), "a type number of ggml, 0 to 41");
   }
@@ -131,14 +131,14 @@ TensorEntry read_tensor_entry(ByteReader& reader, int64_t alignment, DecodeBudge
   entry.tensor.type = read_tensor_type(reader, name);
   const TensorSize size = size_of_tensor(entry.tensor.type, entry.tensor.shape);
   if (!size.n_bytes) {
-    reader.fail_at(shape_offset, fmt::format("tensor {}, shape", quoted(name)), size.found,
+    reader.fail_at(shape_offset, fmt::format("tensor {}, shape", in_quotes(name)), size.found,
                    size.allowed);
   }
   entry.n_bytes = static_cast<uint64_t>(*size.n_bytes);
   entry.offset_offset = reader.offset();
   entry.data_offset = reader.read<uint64_t>("tensor offset");
   if (entry.data_offset % static_cast<uint64_t>(alignment) != 0) {
-    reader.fail_at(entry.offset_offset, fmt::format("tensor {}, offset", quoted(name)),
+    reader.fail_at(entry.offset_offset, fmt::format("tensor {}, offset", in_quotes(name)),
                    fmt::format("{}", entry.data_offset),
                    fmt::format("a multiple of the alignment {}", alignment));
   }
@@ -161,7 +161,7 @@ void check_ranges(const ByteReader& reader, const std::vector<TensorEntry>& entr
     const bool inside = entry.data_offset <= n_data && entry.n_bytes <= n_data - entry.data_offset;
     if (!inside) {
       reader.fail_at(entry.offset_offset,
-                     fmt::format("tensor {}, offset", quoted(entry.tensor.name)),
+                     fmt::format("tensor {}, offset", in_quotes(entry.tensor.name)),
                      fmt::format("{} with {} bytes of data", entry.data_offset, entry.n_bytes),
                      fmt::format("an end within the {} data bytes after byte {}; the file is cut "
                                  "off or damaged",
@@ -173,10 +173,10 @@ void check_ranges(const ByteReader& reader, const std::vector<TensorEntry>& entr
   if (const auto i = find_overlap(ranges)) {
     const TensorRange& later = ranges[*i];
     const TensorRange& earlier = ranges[*i - 1];
-    reader.fail_at(
-        later.field_offset, fmt::format("tensor {}, offset", quoted(later.name)),
-        fmt::format("{}", later.begin),
-        fmt::format("{} or more: tensor {} reaches to there", earlier.end, quoted(earlier.name)));
+    reader.fail_at(later.field_offset, fmt::format("tensor {}, offset", in_quotes(later.name)),
+                   fmt::format("{}", later.begin),
+                   fmt::format("{} or more: tensor {} reaches to there", earlier.end,
+                               in_quotes(earlier.name)));
   }
 }
 
@@ -201,7 +201,7 @@ void parse_gguf(std::span<const std::byte> bytes, const MappedFile* file, ModelF
   check_ranges(reader, entries, start, bytes.size());
   for (TensorEntry& entry : entries) {
     if (out.tensors.find(entry.tensor.name) != nullptr) {
-      reader.fail_at(entry.entry_offset, fmt::format("tensor {}", quoted(entry.tensor.name)),
+      reader.fail_at(entry.entry_offset, fmt::format("tensor {}", in_quotes(entry.tensor.name)),
                      "it a second time", "each tensor once");
     }
     entry.tensor.bytes = bytes.subspan(start + entry.data_offset, entry.n_bytes);

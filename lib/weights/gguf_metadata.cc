@@ -68,7 +68,7 @@ class EntryReader {
 
  private:
   [[nodiscard]] std::string field(std::string_view part) const {
-    return fmt::format("key {}, {}", quoted(key_), part);
+    return fmt::format("key {}, {}", in_quotes(key_), part);
   }
 
   // Names the field that ends at the cursor and is `n_bytes` long.
@@ -247,7 +247,7 @@ void read_gguf_metadata(ByteReader& reader, size_t n_keys, DecodeBudget& budget,
                      "1 to 65535 bytes");
     }
     if (metadata.contains(key)) {
-      reader.fail_at(start, fmt::format("key {}", quoted(key)), "it a second time",
+      reader.fail_at(start, fmt::format("key {}", in_quotes(key)), "it a second time",
                      "each key once");
     }
     budget.charge(kEntryBytes + 2 * key.size(), 0, start, reader);

@@ -74,7 +74,7 @@ bool is_empty_array(const MetadataValue& value) {
 template <class T>
 std::string format_one(const T& value) {
   if constexpr (std::is_same_v<T, std::string>) {
-    return quoted(value);
+    return in_quotes(value);
   } else {
     return fmt::format("{}", value);
   }
