@@ -46,11 +46,11 @@ flags() {
   [ "$offline" = 0 ] || printf '%s\n' --offline
 }
 
-# call SCRIPT: runs a script of this folder with the same flags; what it prints goes to stderr.
+# call SCRIPT: runs a script of this folder with the same flags.
 call() {
   local given
   mapfile -t given < <(flags)
-  "$root/scripts/$1" "${given[@]}" >&2
+  "$root/scripts/$1" "${given[@]}"
 }
 
 # confirm WHAT: says WHAT, then asks where a person can answer. With -y, or with no terminal to ask

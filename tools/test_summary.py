@@ -8,8 +8,8 @@ import argparse
 import os
 import re
 import sys
-import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
+from xml.etree import ElementTree
 
 # A test may be skipped under CI=true only with these words in its reason.
 LACKS_SET = re.compile(r"CPU lacks", re.IGNORECASE)
@@ -40,7 +40,9 @@ def read_results(path: str) -> Summary:
     summary = Summary()
     for case in ElementTree.parse(path).getroot().iter("testcase"):
         name, status = case.get("name", "?"), case.get("status")
-        message = (case.find("skipped").get("message") or "") if case.find("skipped") is not None else ""
+        message = (
+            (case.find("skipped").get("message") or "") if case.find("skipped") is not None else ""
+        )
         if status == "run":
             summary.passed.append(name)
         elif status == "notrun" and message.startswith("SKIP_"):
@@ -65,7 +67,9 @@ def broken_rules(summary: Summary, min_count: int, in_ci: bool) -> list[str]:
     """One sentence for each rule that the run breaks."""
     rules = [f"failed: {name}" for name in summary.failed]
     if summary.total() < min_count:
-        rules.append(f"only {summary.total()} tests were found, tests/MIN_COUNT asks for {min_count}")
+        rules.append(
+            f"only {summary.total()} tests were found, tests/MIN_COUNT asks for {min_count}"
+        )
     if in_ci:
         rules += [
             f"skipped, which CI=true forbids: {name} ({reason})"
