@@ -12,23 +12,24 @@ namespace fathom::kernels {
 
 // One line of `fathom inspect --kernels`.
 struct EntryReport {
-  std::string entry;      // "matmul_few.Q4_0"
+  std::string entry;       // "matmul_few.Q4_0"
   Isa set = Isa::kScalar;  // which set filled it
-  bool disabled = false;  // a faster twin failed the self-test and was taken out
+  bool disabled = false;   // a faster twin failed the self-test and was taken out
 };
 
 struct Dispatch {
   KernelTable table;
-  Isa isa = Isa::kScalar;            // highest set in use
-  std::vector<Isa> built;            // sets in this program
-  std::vector<Isa> usable;           // sets that this CPU and OS allow as well
+  Isa isa = Isa::kScalar;   // highest set in use
+  std::vector<Isa> built;   // sets in this program
+  std::vector<Isa> usable;  // sets that this CPU and OS allow as well
   std::vector<EntryReport> entries;
   std::vector<std::string> messages;  // one line per family that the self-test disabled
 };
 
-// The table for `features`, at most `cap`. With `self_test`, every family that a set filled is run on fixed
-// data and compared with scalar; one that differs falls back to the next lower set. Errors: kUnsupported when
-// `cap_is_request` (FATHOM_ISA was given) and the machine or this build lacks it; the message tells which.
+// The table for `features`, at most `cap`. With `self_test`, every family that a set filled is run
+// on fixed data and compared with scalar; one that differs falls back to the next lower set.
+// Errors: kUnsupported when `cap_is_request` (FATHOM_ISA was given) and the machine or this build
+// lacks it; the message tells which.
 Dispatch make_dispatch(const CpuFeatures& features, Isa cap, bool cap_is_request, bool self_test);
 
 // The scalar table alone: the definition.

@@ -21,14 +21,14 @@ struct RowsView {
   int64_t n_rows = 0;
   int64_t n_blocks = 0;
   // int8 form (weights in blocks); null when not filled
-  const int8_t* q = nullptr;             // [n_blocks][n_rows][32]
-  const float* d = nullptr;              // [n_blocks][n_rows]  scale
-  const float* ds = nullptr;             // [n_blocks][n_rows]  rn(d * sum)
-  const int32_t* sums = nullptr;         // [n_blocks][n_rows]  sum of the 32 q
-  const int32_t* half_sums = nullptr;    // [n_blocks][n_rows][2]  of the first and second 16
+  const int8_t* q = nullptr;           // [n_blocks][n_rows][32]
+  const float* d = nullptr;            // [n_blocks][n_rows]  scale
+  const float* ds = nullptr;           // [n_blocks][n_rows]  rn(d * sum)
+  const int32_t* sums = nullptr;       // [n_blocks][n_rows]  sum of the 32 q
+  const int32_t* half_sums = nullptr;  // [n_blocks][n_rows][2]  of the first and second 16
   // float forms: bf16-rounded values held as f32 (BF16 weights), and plain f32 (F32 weights)
-  const float* bf16 = nullptr;           // [n_blocks][n_rows][32]
-  const float* f32 = nullptr;            // [n_blocks][n_rows][32]
+  const float* bf16 = nullptr;  // [n_blocks][n_rows][32]
+  const float* f32 = nullptr;   // [n_blocks][n_rows][32]
 };
 
 // Rows of a weight matrix times rows of activations, all of K:
@@ -38,8 +38,8 @@ struct RowsView {
 struct MatmulArgs {
   const std::byte* weights = nullptr;  // first group
   int64_t group_stride_bytes = 0;
-  int n_groups = 0;      // 1..4
-  int64_t n_cols = 0;    // K as the matrix has it
+  int n_groups = 0;    // 1..4
+  int64_t n_cols = 0;  // K as the matrix has it
   RowsView rows;
   int64_t first_row = 0;
   int64_t n_rows = 0;    // `few`: 1..4, `many`: any
@@ -59,8 +59,8 @@ struct QuantizeArgs {
   const float* x = nullptr;  // [n]
   int64_t n = 0;             // real elements; the last block is zero-padded
   int64_t row = 0;
-  int64_t n_rows = 0;        // rows of the destination
-  int64_t first_block = 0;   // destination block of x[0]
+  int64_t n_rows = 0;       // rows of the destination
+  int64_t first_block = 0;  // destination block of x[0]
   int8_t* q = nullptr;
   float* d = nullptr;
   float* ds = nullptr;
@@ -87,22 +87,22 @@ enum class RopeStyle : uint8_t { kHalves, kPairs };  // i with i + d/2, or 2i wi
 // One span (at most 512 positions, 8 pages) of one KV head for `n_rows` query rows. State per row:
 // maximum m, sum l, output o [head_dim]; the kernel sets it for this span alone.
 struct AttendArgs {
-  const float* q = nullptr;          // [n_rows][q_stride]: bf16 pages: bf16-rounded values; f32: as is
+  const float* q = nullptr;  // [n_rows][q_stride]: bf16 pages: bf16-rounded values; f32: as is
   int64_t q_stride = 0;
-  int n_rows = 0;                    // 1..64
-  int head_dim = 0;                  // at most 512
+  int n_rows = 0;                       // 1..64
+  int head_dim = 0;                     // at most 512
   const std::byte* const* k = nullptr;  // [n_pages] K of this head in each page of the span
   const std::byte* const* v = nullptr;  // [n_pages]
   int n_pages = 0;
-  int64_t first_position = 0;        // position of key 0 of page 0, a multiple of kSpanTokens
+  int64_t first_position = 0;              // position of key 0 of page 0, a multiple of kSpanTokens
   const int64_t* first_visible = nullptr;  // [n_rows] smallest visible position
   const int64_t* last_visible = nullptr;   // [n_rows] largest; a row may see nothing of this span
   float scale = 1.0F;
-  float soft_cap = 0.0F;             // 0: none
-  float* m = nullptr;                // [n_rows]
-  float* l = nullptr;                // [n_rows]
-  float* o = nullptr;                // [n_rows][head_dim]
-  std::byte* scratch = nullptr;      // kAttendScratchBytes, 64-byte aligned, per worker
+  float soft_cap = 0.0F;         // 0: none
+  float* m = nullptr;            // [n_rows]
+  float* l = nullptr;            // [n_rows]
+  float* o = nullptr;            // [n_rows][head_dim]
+  std::byte* scratch = nullptr;  // kAttendScratchBytes, 64-byte aligned, per worker
 };
 
 inline constexpr int kAttendScratchBytes = 512 * 1024;
@@ -121,7 +121,8 @@ struct KernelTable {
   void (*copy_row_f32)(const FloatRowArgs&) noexcept = nullptr;
 
   // y[n] = (x * (1 / sqrt(mean(x^2) + eps))) * w; x and y may be the same.
-  void (*rms_norm)(const float* x, const float* w, int64_t n, float eps, float* y) noexcept = nullptr;
+  void (*rms_norm)(const float* x, const float* w, int64_t n, float eps,
+                   float* y) noexcept = nullptr;
   // y[n] = activation(gate) * up
   void (*gated[kNumActivations])(const float* gate, const float* up, int64_t n,
                                  float* y) noexcept = {};
@@ -135,8 +136,10 @@ struct KernelTable {
   void (*rope[2])(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept = {};
 
   // One token's K (V) of one head, [head_dim] f32, into slot 0..63 of a page.
-  void (*write_k[kNumPageTypes])(const float* x, int head_dim, int slot, std::byte* page) noexcept = {};
-  void (*write_v[kNumPageTypes])(const float* x, int head_dim, int slot, std::byte* page) noexcept = {};
+  void (*write_k[kNumPageTypes])(const float* x, int head_dim, int slot,
+                                 std::byte* page) noexcept = {};
+  void (*write_v[kNumPageTypes])(const float* x, int head_dim, int slot,
+                                 std::byte* page) noexcept = {};
 
   void (*attend_span[kNumPageTypes])(const AttendArgs&) noexcept = {};
   // (m, l, o) of the earlier spans absorbs (m2, l2, o2) of the next: docs/numbers.md, "Attention".
@@ -147,7 +150,8 @@ struct KernelTable {
 };
 
 // Visits every entry: fn(name, pointer to the entry). The list that --kernels prints, the
-// self-test walks and the tests compare; defined in entries.cc. An entry is named "matmul_few.Q4_0".
+// self-test walks and the tests compare; defined in entries.cc. An entry is named
+// "matmul_few.Q4_0".
 struct EntryRef {
   const char* family = nullptr;  // "matmul_few"
   int index = -1;                // position in the array, -1 for a single entry

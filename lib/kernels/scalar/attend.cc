@@ -1,0 +1,248 @@
+// Attention over the pages of one span: online softmax in steps of 64 keys; the definition.
+// Called through KernelTable. Read next: base/paged_view.h (page layout), docs/numbers.md
+// ("Attention").
+//
+// Per page with a visible key, for each query row:
+//   s_j = rn(dot(q, k_j) * scale)            [soft cap]
+//   m'  = max(m, visible s_j)   c = exp(m - m')
+//   p_j = exp(s_j - m') for visible keys, +0 for others (rounded to bf16 for bf16 pages)
+//   l = l * c + sum p_j         o = o * c + sum p_j v_j
+#include <cmath>
+#include <cstring>
+
+#include "base/half.h"
+#include "kernels/scalar/fill.h"
+#include "kernels/scalar/math.h"
+
+namespace fathom::kernels::scalar {
+
+namespace {
+
+constexpr int kBf16 = static_cast<int>(PageType::kBF16);
+constexpr int kF32 = static_cast<int>(PageType::kF32);
+constexpr int kBlockK = 32;     // bf16 products: even and odd chains of so many terms
+constexpr int kTokenTile = 16;  // tokens side by side in K
+
+int even_dim(int head_dim) {
+  return head_dim + (head_dim & 1);
+}
+
+// Where (slot, d) lies in a page, in elements.
+int64_t k_index_bf16(int head_dim, int slot, int d) {
+  const int64_t tile = slot / kTokenTile;
+  const int64_t pair = tile * (even_dim(head_dim) / 2) + d / 2;
+  return (pair * kTokenTile + slot % kTokenTile) * 2 + d % 2;
+}
+
+int64_t v_index_bf16(int head_dim, int slot, int d) {
+  return (static_cast<int64_t>(slot / 2) * even_dim(head_dim) + d) * 2 + slot % 2;
+}
+
+int64_t k_index_f32(int head_dim, int slot, int d) {
+  return (static_cast<int64_t>(slot / kTokenTile) * head_dim + d) * kTokenTile + slot % kTokenTile;
+}
+
+int64_t v_index_f32(int head_dim, int slot, int d) {
+  return static_cast<int64_t>(slot) * head_dim + d;
+}
+
+float load_bf16(const std::byte* page, int64_t index) {
+  uint16_t bits = 0;
+  std::memcpy(&bits, page + index * 2, sizeof bits);
+  return bf16_to_f32(bits);
+}
+
+float load_f32(const std::byte* page, int64_t index) {
+  float value = 0.0F;
+  std::memcpy(&value, page + index * 4, sizeof value);
+  return value;
+}
+
+void store_bf16(float value, std::byte* page, int64_t index) {
+  const uint16_t bits = f32_to_bf16_operand(value);
+  std::memcpy(page + index * 2, &bits, sizeof bits);
+}
+
+void store_f32(float value, std::byte* page, int64_t index) {
+  std::memcpy(page + index * 4, &value, sizeof value);
+}
+
+void write_k_bf16(const float* x, int head_dim, int slot, std::byte* page) noexcept {
+  for (int d = 0; d < even_dim(head_dim); ++d) {
+    store_bf16(d < head_dim ? x[d] : 0.0F, page, k_index_bf16(head_dim, slot, d));
+  }
+}
+
+void write_v_bf16(const float* x, int head_dim, int slot, std::byte* page) noexcept {
+  for (int d = 0; d < even_dim(head_dim); ++d) {
+    store_bf16(d < head_dim ? x[d] : 0.0F, page, v_index_bf16(head_dim, slot, d));
+  }
+}
+
+void write_k_f32(const float* x, int head_dim, int slot, std::byte* page) noexcept {
+  for (int d = 0; d < head_dim; ++d) {
+    store_f32(x[d], page, k_index_f32(head_dim, slot, d));
+  }
+}
+
+void write_v_f32(const float* x, int head_dim, int slot, std::byte* page) noexcept {
+  for (int d = 0; d < head_dim; ++d) {
+    store_f32(x[d], page, v_index_f32(head_dim, slot, d));
+  }
+}
+
+// q . k_slot as a product with BF16 weights: per 32 d, even and odd chains.
+float dot_bf16(const float* q, const std::byte* k, int head_dim, int slot) {
+  float sum = 0.0F;
+  for (int start = 0; start < head_dim; start += kBlockK) {
+    float chain[2] = {0.0F, 0.0F};
+    for (int d = start; d < start + kBlockK && d < head_dim; ++d) {
+      chain[d % 2] = std::fma(load_bf16(k, k_index_bf16(head_dim, slot, d)), q[d], chain[d % 2]);
+    }
+    sum = sum + (chain[0] + chain[1]);
+  }
+  return sum;
+}
+
+// q . k_slot: one chain over d.
+float dot_f32(const float* q, const std::byte* k, int head_dim, int slot) {
+  float sum = 0.0F;
+  for (int d = 0; d < head_dim; ++d) {
+    sum = std::fma(load_f32(k, k_index_f32(head_dim, slot, d)), q[d], sum);
+  }
+  return sum;
+}
+
+// o[d] += sum over 64 tokens: per 32 tokens, even and odd chains.
+void add_values_bf16(const float* p, const std::byte* v, int head_dim, float* o) {
+  for (int d = 0; d < head_dim; ++d) {
+    for (int start = 0; start < kPageTokens; start += kBlockK) {
+      float chain[2] = {0.0F, 0.0F};
+      for (int t = start; t < start + kBlockK; ++t) {
+        chain[t % 2] = std::fma(p[t], load_bf16(v, v_index_bf16(head_dim, t, d)), chain[t % 2]);
+      }
+      o[d] = o[d] + (chain[0] + chain[1]);
+    }
+  }
+}
+
+// o[d] += sum over 64 tokens, one chain that continues o.
+void add_values_f32(const float* p, const std::byte* v, int head_dim, float* o) {
+  for (int t = 0; t < kPageTokens; ++t) {
+    for (int d = 0; d < head_dim; ++d) {
+      o[d] = std::fma(p[t], load_f32(v, v_index_f32(head_dim, t, d)), o[d]);
+    }
+  }
+}
+
+// Four tokens a lane (i, 16 + i, 32 + i, 48 + i), then the tree of 16.
+float sum_of_page(const float* p) {
+  float lane[16];
+  for (int i = 0; i < 16; ++i) {
+    lane[i] = ((p[i] + p[16 + i]) + p[32 + i]) + p[48 + i];
+  }
+  for (int width = 8; width >= 1; width /= 2) {
+    for (int i = 0; i < width; ++i) {
+      lane[i] = lane[i] + lane[i + width];
+    }
+  }
+  return lane[0];
+}
+
+// The keys of one page that a row sees: slots [first, last].
+struct Visible {
+  int first = 0;
+  int last = -1;
+};
+
+Visible visible_of(const AttendArgs& args, int row, int page) {
+  const int64_t start = args.first_position + static_cast<int64_t>(page) * kPageTokens;
+  const int64_t first = args.first_visible[row] - start;
+  const int64_t last = args.last_visible[row] - start;
+  return {static_cast<int>(first < 0             ? 0
+                           : first > kPageTokens ? kPageTokens
+                                                 : first),
+          static_cast<int>(last < -1                ? -1
+                           : last > kPageTokens - 1 ? kPageTokens - 1
+                                                    : last)};
+}
+
+template <int kPage>
+void attend_page(const AttendArgs& args, int row, int page, Visible visible) {
+  const float* q = args.q + row * args.q_stride;
+  float* o = args.o + static_cast<int64_t>(row) * args.head_dim;
+  float p[kPageTokens] = {};  // scores first, probabilities in the end
+  float m = args.m[row];
+  for (int j = visible.first; j <= visible.last; ++j) {
+    const float dot = kPage == kBf16 ? dot_bf16(q, args.k[page], args.head_dim, j)
+                                     : dot_f32(q, args.k[page], args.head_dim, j);
+    float score = dot * args.scale;
+    if (args.soft_cap != 0.0F) {
+      score = args.soft_cap * tanh_f32(score / args.soft_cap);
+    }
+    p[j] = score;
+    m = score > m ? score : m;
+  }
+  for (int j = visible.first; j <= visible.last; ++j) {
+    const float e = exp_f32(p[j] - m);
+    p[j] = kPage == kBf16 ? round_to_bf16_operand(e) : e;
+  }
+  const float correction = exp_f32(args.m[row] - m);
+  args.m[row] = m;
+  args.l[row] = args.l[row] * correction + sum_of_page(p);
+  for (int d = 0; d < args.head_dim; ++d) {
+    o[d] = o[d] * correction;
+  }
+  const auto add_values = kPage == kBf16 ? add_values_bf16 : add_values_f32;
+  add_values(p, args.v[page], args.head_dim, o);
+}
+
+template <int kPage>
+void attend_span(const AttendArgs& args) noexcept {
+  for (int row = 0; row < args.n_rows; ++row) {
+    args.m[row] = kAttendMaxStart;
+    args.l[row] = 0.0F;
+    for (int d = 0; d < args.head_dim; ++d) {
+      args.o[static_cast<int64_t>(row) * args.head_dim + d] = 0.0F;
+    }
+    for (int page = 0; page < args.n_pages; ++page) {
+      const Visible visible = visible_of(args, row, page);
+      if (visible.first <= visible.last) {
+        attend_page<kPage>(args, row, page, visible);
+      }
+    }
+  }
+}
+
+void merge_span(float* m, float* l, float* o, const float* m2, const float* l2, const float* o2,
+                int head_dim) noexcept {
+  const float largest = *m2 > *m ? *m2 : *m;
+  const float a = exp_f32(*m - largest);
+  const float b = exp_f32(*m2 - largest);
+  *m = largest;
+  *l = *l * a + *l2 * b;
+  for (int d = 0; d < head_dim; ++d) {
+    o[d] = o[d] * a + o2[d] * b;
+  }
+}
+
+void finish_attend(float* o, float l, int head_dim) noexcept {
+  for (int d = 0; d < head_dim; ++d) {
+    o[d] = o[d] / l;
+  }
+}
+
+}  // namespace
+
+void fill_attend(KernelTable* table) {
+  table->write_k[kBf16] = write_k_bf16;
+  table->write_v[kBf16] = write_v_bf16;
+  table->write_k[kF32] = write_k_f32;
+  table->write_v[kF32] = write_v_f32;
+  table->attend_span[kBf16] = attend_span<kBf16>;
+  table->attend_span[kF32] = attend_span<kF32>;
+  table->merge_span = merge_span;
+  table->finish_attend = finish_attend;
+}
+
+}  // namespace fathom::kernels::scalar
