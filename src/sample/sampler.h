@@ -14,28 +14,32 @@ namespace fathom::sample {
 
 enum class Step : uint8_t { kPenalties, kTemperature, kTopK, kTopP, kMinP };
 
-// "penalties;top_k;top_p;min_p;temperature": names separated by ';' or ','. Errors: kUnsupported for a
-// sampler that other programs have and Fathom not yet (named), kInvalidArgument for anything else.
+// "penalties", "temperature", "top_k", "top_p", "min_p"
+std::string_view name_of(Step step);
+
+// "penalties;top_k;top_p;min_p;temperature": names separated by ';' or ','. Errors: kUnsupported
+// for a sampler that other programs have and Fathom not yet (named), kInvalidArgument for anything
+// else.
 std::vector<Step> parse_chain(std::string_view list);
 
 struct SamplingParams {
-  float temperature = 0.8F;  // 0: greedy
+  float temperature = 0.8F;  // 0: greedy, whatever the chain says
   int top_k = 40;            // 0: off
   float top_p = 0.95F;       // 1: off
   float min_p = 0.05F;       // 0: off
   float repeat_penalty = 1.0F;
   float presence_penalty = 0.0F;
   float frequency_penalty = 0.0F;
-  int penalty_window = 64;   // last tokens (prompt included) that penalties look at; -1: all
+  int penalty_window = 64;  // last tokens (prompt included) that penalties look at; -1: all
   uint64_t seed = 0;
   std::vector<std::pair<int32_t, float>> logit_bias;  // added to the raw logits before the chain
-  int n_logprobs = -1;       // -1: none; k: the chosen token and the k best
+  int n_logprobs = -1;  // -1: none; k: the chosen token and the k best
   std::vector<Step> chain = {Step::kPenalties, Step::kTopK, Step::kTopP, Step::kMinP,
                              Step::kTemperature};
 };
 
-// Error: kInvalidArgument naming the field and its range (temperature < 0 or not finite, top_p outside (0, 1],
-// logit_bias id outside the vocabulary, n_logprobs > n_vocab ...).
+// Error: kInvalidArgument naming the field and its range (temperature < 0 or not finite, top_p
+// outside (0, 1], logit_bias id outside the vocabulary, n_logprobs > n_vocab ...).
 void check(const SamplingParams& params, int64_t n_vocab);
 
 struct TokenLogprob {
@@ -54,15 +58,18 @@ class Sampler {
   Sampler(SamplingParams params, int64_t n_vocab);
 
   // `logits` [n_vocab]; `history`: all tokens of the sequence so far; `position` of the token to be
-  // drawn and `choice` key the generator. Ties go to the lower id. No allocation after the first call
-  // except for logprobs.
-  Sampled sample(std::span<const float> logits, std::span<const int32_t> history,
-                 int64_t position, uint32_t choice);
+  // drawn and `choice` key the generator. Ties go to the lower id. No allocation after the first
+  // call except for logprobs.
+  Sampled sample(std::span<const float> logits, std::span<const int32_t> history, int64_t position,
+                 uint32_t choice);
 
  private:
+  // Makes all logits candidates, in the order of their ids: NaN as -inf, bias added.
+  void fill_candidates(std::span<const float> logits);
+
   SamplingParams params_;
   std::vector<std::pair<int32_t, float>> candidates_;  // id and value, kept between calls
-  std::vector<int32_t> counts_;                        // scratch of the penalties
+  std::vector<int32_t> counts_;                        // scratch of the penalties, [n_vocab]
 };
 
 }  // namespace fathom::sample
