@@ -15,6 +15,11 @@ from lint import ROOT, report
 from rooms import Room, read_order, source_files
 
 PAGE = ROOT / "docs" / "READING.md"
+# Pages whose paths in backquotes must exist, as written or with .h or .cc.
+PROSE = ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", "docs/*.md", "tests/*.md")
+PATH = re.compile(r"`((?:lib|src|apps|tests|tools|scripts|docs|cmake|bench|\.ci)/[\w./-]*\w)`")
+# A head shows the way when it names the caller or the next file.
+WAY = re.compile(r"Called by|Read next|Filled by|Used by|Included by")
 TABLE = re.compile(r"(<!-- begin ([^>]+?) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 
@@ -36,11 +41,23 @@ def first_sentence(path: Path) -> str:
 
 
 def missing_heads(path: Path) -> list[str]:
-    """What the head of a file lacks."""
+    """What the head of a file lacks. A source beside its header leaves the way to the header."""
     comment, name = head_comment(path), path.relative_to(ROOT)
-    findings = [] if comment else [f"{name}: the first line must be a comment that says what it is"]
-    if comment and "Called by" not in comment and "Read next" not in comment:
-        findings.append(f"{name}: the head names neither who calls it nor what to read next")
+    if not comment:
+        return [f"{name}: the first line must be a comment that says what it is"]
+    has_header = path.suffix == ".cc" and path.with_suffix(".h").exists()
+    if not has_header and not WAY.search(comment):
+        return [f"{name}: the head names neither who calls it nor what to read next"]
+    return []
+
+
+def dead_paths() -> list[str]:
+    """Paths that a page names and the repository does not have."""
+    findings = []
+    for page in (page for pattern in PROSE for page in sorted(ROOT.glob(pattern))):
+        for path in PATH.findall(page.read_text(encoding="utf-8")):
+            if not any((ROOT / (path + ending)).exists() for ending in ("", ".h", ".cc")):
+                findings.append(f"{page.relative_to(ROOT)}: `{path}` does not exist")
     return findings
 
 
@@ -88,6 +105,7 @@ def main() -> int:
     folders = [room.folder for room in rooms.values()] + ["apps/fathom"]
     files = [path for folder in folders for path in source_files(ROOT / folder)]
     findings = [finding for path in files for finding in missing_heads(path)]
+    findings += dead_paths()
     text = PAGE.read_text(encoding="utf-8")
     findings += [
         f"docs/READING.md: no table for {folder}"
