@@ -13,6 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "base/check.h"
+
 namespace fathom {
 
 namespace {
@@ -31,8 +33,10 @@ struct alignas(64) WorkerCount {
 
 // A job's number stands in the upper half of `ticket`, the next unit to claim in the lower half:
 // a worker that wakes late can never take a unit of a job it has not seen.
-constexpr int kUnitBits = 40;
+constexpr int kUnitBits = 32;
 constexpr uint64_t kUnitMask = (uint64_t{1} << kUnitBits) - 1;
+
+constexpr uint64_t tag_of(uint32_t job) { return static_cast<uint64_t>(job) << kUnitBits; }
 
 }  // namespace
 
@@ -51,7 +55,7 @@ struct ThreadPool::State {
 
   // Claims and runs units of job `number` until none is left.
   void work(uint32_t number, int worker) {
-    const uint64_t tag = static_cast<uint64_t>(number & 0xffffff) << kUnitBits;
+    const uint64_t tag = tag_of(number);
     uint64_t seen = ticket.load(std::memory_order_acquire);
     while ((seen & ~kUnitMask) == tag) {
       const auto unit = static_cast<int64_t>(seen & kUnitMask);
@@ -122,6 +126,7 @@ int ThreadPool::n_threads() const { return static_cast<int>(state_->counts.size(
 
 void ThreadPool::run(int64_t n_units, UnitFunction function) {
   State& state = *state_;
+  FATHOM_CHECK(n_units < static_cast<int64_t>(kUnitMask));
   if (n_units <= 0) {
     return;
   }
@@ -134,11 +139,11 @@ void ThreadPool::run(int64_t n_units, UnitFunction function) {
   }
   const uint32_t number = state.job.load() + 1;
   // First the ticket: from here on no late worker of the old job can claim anything.
-  state.ticket.store((static_cast<uint64_t>(number & 0xffffff) << kUnitBits) | kUnitMask);
+  state.ticket.store(tag_of(number) | kUnitMask);
   state.remaining.store(n_units);
   state.function.store(&function);
   state.n_units.store(n_units);
-  state.ticket.store(static_cast<uint64_t>(number & 0xffffff) << kUnitBits);
+  state.ticket.store(tag_of(number));
   state.job.store(number);
   if (state.sleepers.load() > 0) {
     state.job.notify_all();

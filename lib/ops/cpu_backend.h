@@ -13,7 +13,7 @@ namespace fathom::ops {
 
 // Sizes that attention's split over spans needs at most.
 struct SplitLimits {
-  int64_t max_decode_rows = 1;   // rows in one step that belong to sequences with few rows
+  int64_t max_decode_rows = 1;  // rows in one step that belong to sequences with few rows
   int n_heads = 0;
   int head_dim = 0;
   int64_t max_context = 0;

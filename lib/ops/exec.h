@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,16 @@
 #include "ops/rows.h"
 
 namespace fathom::ops {
+
+// Scratch of one worker: the kernels' own part first, then three blocks of 64 query rows with the
+// largest head (queries, one span's output, the running output) and a line of state per row. The
+// matrix products put their C block of 256 rows x 64 columns in the same place.
+inline constexpr int kMaxHeadDim = 512;
+inline constexpr int kMaxAttendRows = 64;
+inline constexpr size_t kAttendBlockBytes = sizeof(float) * kMaxAttendRows * kMaxHeadDim;
+inline constexpr size_t kKernelScratchBytes = kernels::kAttendScratchBytes;
+inline constexpr size_t kWorkerScratchBytes =
+    kKernelScratchBytes + 3 * kAttendBlockBytes + size_t{64} * kMaxAttendRows;
 
 // The first block of activations whose magnitude was Inf or NaN in this step.
 struct NumericFault {
@@ -44,7 +55,8 @@ class Exec {
   // Offers rows to the observer; `n_heads` > 0 gives the shape [n_rows, n_heads, n_cols / n_heads].
   void observe(const Site& site, const Rows& rows, DType type = DType::kF32, int n_heads = 0) const;
 
-  // Remembers the first fault of the step.
+  // Remembers the first fault of the step: the lowest row of the first operation that had one,
+  // whatever the order in which workers report. Thread rule: any worker.
   void report_fault(const Site& site, int64_t row);
 
   // The fault since the last call, if any.
@@ -55,6 +67,7 @@ class Exec {
   const kernels::KernelTable* table_;
   std::byte* scratch_ = nullptr;
   Observer* observer_ = nullptr;
+  std::mutex fault_mutex_;
   std::optional<NumericFault> fault_;
 };
 

@@ -34,7 +34,8 @@ class PackedRows {
  public:
   PackedRows() = default;
 
-  // Room for `max_rows` rows of `n_cols`, from `pool`. Error: kOutOfMemory (the plan was too small).
+  // Room for `max_rows` rows of `n_cols`, from `pool`. Error: kOutOfMemory (the plan was too
+  // small).
   PackedRows(MemoryPool& pool, int64_t max_rows, int64_t n_cols, RowForms forms);
 
   // What the constructor takes from the pool.

@@ -1,0 +1,108 @@
+// The backend's buffers and the checks that its operations share.
+// Called by model through Backend. Read next: ops/cpu_matmul.cc, ops/cpu_attend.cc,
+// ops/cpu_rows.cc.
+#include "ops/cpu_backend.h"
+
+#include "base/check.h"
+#include "ops/cpu_parts.h"
+#include "quant/packed.h"
+
+namespace fathom::ops {
+
+namespace {
+
+// Slots for the partial spans of the largest step: one per (row, head, span).
+int64_t split_slots(const SplitLimits& limits) {
+  const int64_t n_spans = (limits.max_context + kSpanTokens - 1) / kSpanTokens;
+  return n_spans < 2 ? 0 : limits.max_decode_rows * limits.n_heads * n_spans;
+}
+
+size_t state_bytes(int64_t n_slots) {
+  return MemoryPool::padded_bytes(static_cast<size_t>(n_slots) * sizeof(float));
+}
+
+}  // namespace
+
+CpuBackend::CpuBackend(Exec& exec, MemoryPool& pool, const SplitLimits& limits)
+    : exec_(&exec), limits_(limits) {
+  FATHOM_CHECK(limits.head_dim >= 0 && limits.head_dim <= kMaxHeadDim);
+  split_ = reinterpret_cast<float*>(pool.allocate(split_bytes(limits)).data());
+}
+
+size_t CpuBackend::split_bytes(const SplitLimits& limits) {
+  const int64_t n_slots = split_slots(limits);
+  return 2 * state_bytes(n_slots) + state_bytes(n_slots * limits.head_dim);
+}
+
+void CpuBackend::attend(const Attend& job, int layer) {
+  check_same_shape(job.q, job.out);
+  check_pages(job.pages);
+  check_sequences(job.sequences, job.q.n_rows);
+  FATHOM_CHECK(job.n_heads > 0 && job.n_heads % job.pages.n_kv_heads == 0);
+  FATHOM_CHECK(job.q.n_cols == static_cast<int64_t>(job.n_heads) * job.pages.head_dim);
+  FATHOM_CHECK(job.window >= 0);
+  if (job.kind == AttentionKind::kEager) {
+    attend_eager(*exec_, job);
+  } else {
+    SpanBuffers buffers;
+    if (job.pages.head_dim <= limits_.head_dim) {
+      buffers.n_slots = split_slots(limits_);
+      buffers.m = split_;
+      buffers.l = buffers.m + state_bytes(buffers.n_slots) / sizeof(float);
+      buffers.o = buffers.l + state_bytes(buffers.n_slots) / sizeof(float);
+    }
+    attend_flash(*exec_, job, buffers);
+  }
+  exec_->observe({.layer = layer, .name = "attn_values"}, job.out, DType::kF32, job.n_heads);
+}
+
+void check_sequences(std::span<const SequenceRows> sequences, int64_t n_rows) {
+  int64_t next_row = 0;
+  for (const SequenceRows& sequence : sequences) {
+    FATHOM_CHECK(sequence.first_row == next_row && sequence.n_rows > 0);
+    FATHOM_CHECK(sequence.first_position >= 0);
+    const int64_t end_position = sequence.first_position + sequence.n_rows;
+    FATHOM_CHECK(static_cast<int64_t>(sequence.pages.size()) * kPageTokens >= end_position);
+    next_row += sequence.n_rows;
+  }
+  FATHOM_CHECK(next_row == n_rows);
+}
+
+void check_pages(const PagedView& pages) {
+  FATHOM_CHECK(pages.base != nullptr && pages.n_kv_heads > 0);
+  FATHOM_CHECK(pages.head_dim > 0 && pages.head_dim <= kMaxHeadDim);
+}
+
+DType type_of(const RowForms& forms) {
+  if (forms.has(RowForm::kInt8)) {
+    return DType::kI8;
+  }
+  return forms.has(RowForm::kBf16) ? DType::kBF16 : DType::kF32;
+}
+
+bool pack_row(const kernels::KernelTable& table, const float* x, int64_t n, int64_t row,
+              int64_t first_block, PackedRows& out) {
+  FATHOM_DCHECK(first_block * quant::kBlockK + n <= out.n_cols());
+  bool finite = true;
+  if (out.forms().has(RowForm::kInt8)) {
+    kernels::QuantizeArgs args = out.quantize_args(row, first_block);
+    args.x = x;
+    args.n = n;
+    finite = table.quantize_row(args);
+  }
+  if (out.forms().has(RowForm::kBf16)) {
+    kernels::FloatRowArgs args = out.bf16_args(row, first_block);
+    args.x = x;
+    args.n = n;
+    table.round_row_bf16(args);
+  }
+  if (out.forms().has(RowForm::kF32)) {
+    kernels::FloatRowArgs args = out.f32_args(row, first_block);
+    args.x = x;
+    args.n = n;
+    table.copy_row_f32(args);
+  }
+  return finite;
+}
+
+}  // namespace fathom::ops

@@ -1,0 +1,124 @@
+// Storage of packed activations: one array per field, [n_blocks][n_rows] outermost-first.
+// Called by model (makes them), ops (fills and reads them). Read next: ops/cpu_matmul.cc.
+#include "ops/packed_rows.h"
+
+#include "base/check.h"
+#include "quant/packed.h"
+
+namespace fathom::ops {
+
+namespace {
+
+int64_t blocks_of(int64_t n_cols) {
+  return (n_cols + quant::kBlockK - 1) / quant::kBlockK;
+}
+
+// Bytes of one field with `per_block` bytes for each 32 values of a row.
+size_t field_bytes(int64_t max_rows, int64_t n_cols, size_t per_block) {
+  return MemoryPool::padded_bytes(static_cast<size_t>(max_rows * blocks_of(n_cols)) * per_block);
+}
+
+constexpr size_t kCodesBytes = quant::kBlockK;
+constexpr size_t kFloatsBytes = quant::kBlockK * sizeof(float);
+
+}  // namespace
+
+void RowForms::add_for(DType packed_type) {
+  FATHOM_CHECK(quant::is_packed_type(packed_type));
+  switch (packed_type) {
+    case DType::kF32:
+      add(RowForm::kF32);
+      break;
+    case DType::kBF16:
+      add(RowForm::kBf16);
+      break;
+    default:
+      add(RowForm::kInt8);
+  }
+}
+
+PackedRows::PackedRows(MemoryPool& pool, int64_t max_rows, int64_t n_cols, RowForms forms)
+    : max_rows_(max_rows), n_cols_(n_cols), forms_(forms) {
+  FATHOM_CHECK(max_rows > 0 && n_cols > 0);
+  const auto count = static_cast<size_t>(max_rows * blocks_of(n_cols));
+  if (forms.has(RowForm::kInt8)) {
+    q_ = pool.allocate_array<int8_t>(count * quant::kBlockK).data();
+    d_ = pool.allocate_array<float>(count).data();
+    ds_ = pool.allocate_array<float>(count).data();
+    sums_ = pool.allocate_array<int32_t>(count).data();
+    half_sums_ = pool.allocate_array<int32_t>(count * 2).data();
+  }
+  if (forms.has(RowForm::kBf16)) {
+    bf16_ = pool.allocate_array<float>(count * quant::kBlockK).data();
+  }
+  if (forms.has(RowForm::kF32)) {
+    f32_ = pool.allocate_array<float>(count * quant::kBlockK).data();
+  }
+}
+
+size_t PackedRows::bytes(int64_t max_rows, int64_t n_cols, RowForms forms) {
+  size_t total = 0;
+  if (forms.has(RowForm::kInt8)) {
+    total += field_bytes(max_rows, n_cols, kCodesBytes);
+    total += 3 * field_bytes(max_rows, n_cols, sizeof(float));  // d, ds, sums
+    total += field_bytes(max_rows, n_cols, 2 * sizeof(int32_t));
+  }
+  if (forms.has(RowForm::kBf16)) {
+    total += field_bytes(max_rows, n_cols, kFloatsBytes);
+  }
+  if (forms.has(RowForm::kF32)) {
+    total += field_bytes(max_rows, n_cols, kFloatsBytes);
+  }
+  return total;
+}
+
+void PackedRows::resize(int64_t n_rows) {
+  FATHOM_CHECK(n_rows >= 0 && n_rows <= max_rows_);
+  n_rows_ = n_rows;
+}
+
+kernels::RowsView PackedRows::view() const {
+  kernels::RowsView view;
+  view.n_rows = n_rows_;
+  view.n_blocks = blocks_of(n_cols_);
+  view.q = q_;
+  view.d = d_;
+  view.ds = ds_;
+  view.sums = sums_;
+  view.half_sums = half_sums_;
+  view.bf16 = bf16_;
+  view.f32 = f32_;
+  return view;
+}
+
+kernels::QuantizeArgs PackedRows::quantize_args(int64_t row, int64_t first_block) {
+  FATHOM_DCHECK(row >= 0 && row < n_rows_ && first_block >= 0);
+  kernels::QuantizeArgs args;
+  args.row = row;
+  args.n_rows = n_rows_;
+  args.first_block = first_block;
+  args.q = q_;
+  args.d = d_;
+  args.ds = ds_;
+  args.sums = sums_;
+  args.half_sums = half_sums_;
+  return args;
+}
+
+kernels::FloatRowArgs PackedRows::bf16_args(int64_t row, int64_t first_block) {
+  FATHOM_DCHECK(row >= 0 && row < n_rows_ && first_block >= 0);
+  kernels::FloatRowArgs args;
+  args.row = row;
+  args.n_rows = n_rows_;
+  args.first_block = first_block;
+  args.out = bf16_;
+  return args;
+}
+
+kernels::FloatRowArgs PackedRows::f32_args(int64_t row, int64_t first_block) {
+  kernels::FloatRowArgs args = bf16_args(row, first_block);
+  args.out = f32_;
+  return args;
+}
+
+}  // namespace fathom::ops
