@@ -13,22 +13,58 @@
 
 namespace fathom {
 
+namespace {
+
+constexpr size_t kHugePageBytes = size_t{2} << 20;
+constexpr size_t kPageBytes = 4096;
+
+}  // namespace
+
 MemoryPool::MemoryPool(std::string name, size_t capacity_bytes) : name_(std::move(name)) {
   if (capacity_bytes == 0) {
     return;
   }
-  void* base = ::mmap(nullptr, capacity_bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  const size_t slack = capacity_bytes >= kHugePageBytes ? kHugePageBytes : 0;
+  const size_t length = capacity_bytes + slack;
+  void* base = length < capacity_bytes ? MAP_FAILED
+                                       : ::mmap(nullptr, length, PROT_READ | PROT_WRITE,
+                                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) {
     fail(ErrorCode::kOutOfMemory, fmt::format("memory pool '{}': cannot reserve {} bytes: {}",
                                               name_, capacity_bytes, std::strerror(errno)));
   }
-  region_ = {static_cast<std::byte*>(base), capacity_bytes};
+  mapping_ = {static_cast<std::byte*>(base), length};
+  const auto address = reinterpret_cast<uintptr_t>(base);
+  const size_t skip = slack == 0 ? 0 : (kHugePageBytes - address % kHugePageBytes) % kHugePageBytes;
+  region_ = mapping_.subspan(skip, capacity_bytes);
+  if (slack != 0) {
+    ::madvise(region_.data(), capacity_bytes, MADV_HUGEPAGE);  // advice: a refusal costs speed only
+  }
 }
 
 MemoryPool::~MemoryPool() {
-  if (!region_.empty()) {
-    ::munmap(region_.data(), region_.size());
+  if (!mapping_.empty()) {
+    ::munmap(mapping_.data(), mapping_.size());
+  }
+}
+
+void MemoryPool::populate() {
+  if (region_.empty()) {
+    return;
+  }
+#if defined(MADV_POPULATE_WRITE)
+  if (::madvise(region_.data(), region_.size(), MADV_POPULATE_WRITE) == 0) {
+    return;
+  }
+  if (errno == ENOMEM || errno == EFAULT || errno == EHWPOISON) {
+    fail(ErrorCode::kOutOfMemory,
+         fmt::format("memory pool '{}': the kernel does not give {} bytes: {}", name_,
+                     region_.size(), std::strerror(errno)));
+  }
+#endif
+  for (size_t at = 0; at < region_.size(); at += kPageBytes) {  // kernels before 5.14
+    auto* byte = reinterpret_cast<volatile unsigned char*>(region_.data() + at);
+    *byte = *byte;
   }
 }
 

@@ -31,6 +31,10 @@ class MemoryPool {
     return {reinterpret_cast<T*>(piece.data()), count};
   }
 
+  // Makes the whole capacity resident now, so that the process has at start the size that the plan
+  // states and no step waits for the kernel. Error: kOutOfMemory.
+  void populate();
+
   // Hands all pieces back; the bytes keep their content.
   void reset() { used_ = 0; }
 
@@ -47,6 +51,7 @@ class MemoryPool {
 
  private:
   std::string name_;
+  std::span<std::byte> mapping_;  // with the slack that aligns region_ to a huge page
   std::span<std::byte> region_;
   size_t used_ = 0;
   size_t peak_ = 0;

@@ -1,5 +1,5 @@
-// Everything that one loaded model needs, built in order: file, plan, memory check, pools, threads, kernels, weights, pages, engine.
-// Called by apps, later by the server. Read next: api/generator.h.
+// Everything that one loaded model needs, built in order: file, plan, memory check, pools, threads,
+// kernels, weights, pages, engine. Called by apps, later by the server. Read next: api/generator.h.
 #pragma once
 
 #include <cstdint>
@@ -7,26 +7,31 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/paged_view.h"
 #include "codec/tokenizer.h"
 #include "engine/engine.h"
 #include "kernels/dispatch.h"
 #include "ops/backend.h"
+#include "weights/model_file.h"
 #include "xray/memory_plan.h"
+#include "xray/process_memory.h"
 
 namespace fathom::api {
 
 struct SessionOptions {
   std::string model_path;
-  int64_t context = -1;    // -1: min(the model's, 4096)
-  int n_threads = -1;      // -1: usable_cpus()
+  int64_t context = -1;  // -1: min(the model's, 4096)
+  int n_threads = -1;    // -1: usable_cpus()
   bool compute_f32 = false;
   std::optional<PageType> page_type;  // default bf16; f32 with compute_f32
   ops::AttentionKind attention = ops::AttentionKind::kFlash;
   bool use_kv_cache = true;
   int64_t max_sequences = 1;
-  int64_t max_logits = 1;
+  int64_t max_logits =
+      0;  // rows of logits that score() may ask for at once; 0: score() is not used
   int64_t max_batched_tokens = 512;
   model::LoadProgress progress;  // may be empty
 };
@@ -37,25 +42,55 @@ struct OpenFigures {
   double vocab_s = 0;  // tokenizer
 };
 
+// What is known of a run before anything is allocated: the file, its plan, and the sum.
+struct Forecast {
+  std::unique_ptr<weights::ModelFile> file;
+  model::LoadPlan load;
+  kernels::Dispatch dispatch;
+  xray::PlanInput input;  // input.load points to `load` of the Forecast that is asked
+  xray::MemoryPlan plan;
+  xray::MemoryLimit limit;
+
+  // The plan's sum is within the limit.
+  [[nodiscard]] bool fits() const { return plan.total_bytes() <= limit.bytes; }
+};
+
+// Reads the file's head and adds up the memory. Errors: those of weights::open_model,
+// model::plan_load, kernels::make_dispatch; kInvalidArgument for a context below 1.
+std::unique_ptr<Forecast> make_forecast(const SessionOptions& options);
+
 class Session {
  public:
   // Errors: those of weights::open_model, model::plan_load, codec::make_tokenizer;
-  // kOutOfMemory with the plan's sum, the limit and the largest context that fits, before anything is allocated.
+  // kOutOfMemory with the plan's sum, the limit and the largest context that fits, before anything
+  // is allocated.
   static std::unique_ptr<Session> open(const SessionOptions& options);
   ~Session();
 
   [[nodiscard]] engine::Engine& engine();
+  [[nodiscard]] model::Model& model();
   [[nodiscard]] ops::Exec& exec();
+
+  // Rows [max_logits, n_vocab] for score(); empty when max_logits was 0.
+  [[nodiscard]] const ops::Rows& score_rows() const;
+
+  // Whether engine() keeps K and V of earlier steps. Turning it on or off is possible only where
+  // the session was opened with use_kv_cache = false (which opens it turned off).
+  void set_kv_cache(bool is_on);
+
   [[nodiscard]] ThreadPool& threads();
 
   // nullptr for a Hugging Face folder (ids only for now).
   [[nodiscard]] const codec::Tokenizer* tokenizer() const;
 
+  // Ids that end an answer: the tokenizer's, or those of a folder's config files.
+  [[nodiscard]] const std::vector<int32_t>& end_tokens() const;
+
   [[nodiscard]] const weights::ModelFile& file() const;
   [[nodiscard]] const model::LoadPlan& load_plan() const;
   [[nodiscard]] const xray::MemoryPlan& memory_plan() const;
   [[nodiscard]] const kernels::Dispatch& dispatch() const;
-  [[nodiscard]] const kv::PagePool& pages() const;
+  [[nodiscard]] kv::PagePool& pages();
   [[nodiscard]] const OpenFigures& figures() const;
   [[nodiscard]] int64_t context() const;
 
@@ -64,7 +99,9 @@ class Session {
 
  private:
   struct Parts;
+
   explicit Session(std::unique_ptr<Parts> parts);
+
   std::unique_ptr<Parts> parts_;
 };
 

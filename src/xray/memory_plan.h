@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kv/layout.h"
 #include "model/load.h"
 #include "model/model.h"
+#include "ops/cpu_backend.h"
+#include "weights/metadata.h"
 
 namespace fathom::xray {
 
@@ -25,8 +28,9 @@ struct PlanInput {
   int64_t max_sequences = 1;
   model::StepLimits limits;
   int n_threads = 1;
+  int64_t engine_bytes = 0;      // scratch of the step loop (engine is a room that xray cannot see)
   int64_t vocabulary_bytes = 0;  // of the tokenizer, estimated from the file
-  int64_t program_bytes = 0;     // resident before loading
+  int64_t program_bytes = 0;     // of everything else: see program_bytes()
 };
 
 struct MemoryPlan {
@@ -39,12 +43,25 @@ struct MemoryPlan {
   [[nodiscard]] int64_t bytes_of(const std::string& pool) const;
 };
 
+// The sum, line by line. `input.load` must be set.
 MemoryPlan make_plan(const PlanInput& input);
 
-// What this process may use: the smaller of its cgroup's limit, RLIMIT_AS and MemAvailable (plus what it holds).
-int64_t memory_limit_bytes();
+// The pages of a model's KV cache, and what attention splits over threads, as plan and session
+// use them.
+kv::PageShape page_shape(const model::ModelConfig& config, PageType type);
+ops::SplitLimits split_limits(const model::ModelConfig& config, int64_t context,
+                              int64_t max_sequences);
 
-// The largest context whose plan fits into `limit_bytes`; 0 when none does.
+// What a tokenizer of this file takes once it is made; 0 for a file without a vocabulary. A formula
+// over the number of entries, merges and bytes of text, measured once per kind of tokenizer.
+int64_t vocabulary_bytes(const weights::Metadata& metadata);
+
+// The largest context, in whole pages and at most the model's own, whose plan fits into
+// `limit_bytes`; 0 when none does.
 int64_t largest_context(PlanInput input, int64_t limit_bytes);
+
+// The message of a plan that does not fit: the sum, its lines, the limit and what to do.
+std::string describe_excess(const MemoryPlan& plan, int64_t limit_bytes,
+                            std::string_view limit_name, int64_t largest);
 
 }  // namespace fathom::xray

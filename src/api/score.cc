@@ -1,0 +1,72 @@
+// A sequence of its own beside the engine: pages, chunks, forward passes.
+// Read next: engine/batch.cc, which does the same for many sequences.
+#include "api/score.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "kv/page_table.h"
+
+namespace fathom::api {
+
+namespace {
+
+void check_ids(const Session& session, std::span<const int32_t> ids) {
+  if (ids.empty()) {
+    fail(ErrorCode::kInvalidArgument, "there are no token ids; give at least one");
+  }
+  const int64_t n_vocab = session.load_plan().config.n_vocab;
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= n_vocab) {
+      fail(ErrorCode::kInvalidArgument,
+           fmt::format("token id {} is outside the vocabulary; allowed: 0 to {}", id, n_vocab - 1));
+    }
+  }
+  if (std::ssize(ids) > session.context()) {
+    fail(ErrorCode::kResourceExhausted,
+         fmt::format("the prompt has {} tokens, the context {}; give a larger -c", ids.size(),
+                     session.context()));
+  }
+}
+
+}  // namespace
+
+void score(Session& session, std::span<const int32_t> ids,
+           const std::function<void(int64_t, const ops::Rows&)>& on_rows) {
+  FATHOM_CHECK(session.score_rows().data != nullptr);
+  check_ids(session, ids);
+  const auto n_tokens = std::ssize(ids);
+  kv::PageTable table(session.pages(), {.type = session.pages().shape().type});
+  table.reserve(n_tokens);
+  std::vector<int64_t> positions(ids.size());
+  std::iota(positions.begin(), positions.end(), 0);
+  const int64_t chunk = std::min(session.score_rows().n_rows, session.model().limits().max_tokens);
+  for (int64_t first = 0; first < n_tokens; first += chunk) {
+    const int64_t n_rows = std::min(chunk, n_tokens - first);
+    const auto begin = static_cast<size_t>(first);
+    const auto count = static_cast<size_t>(n_rows);
+    const ops::SequenceRows rows{
+        .first_row = 0, .n_rows = n_rows, .first_position = first, .pages = table.pages()};
+    ops::Rows logits = session.score_rows();
+    logits.n_rows = n_rows;
+    session.model().forward({.token_ids = ids.subspan(begin, count),
+                             .positions = std::span<const int64_t>(positions).subspan(begin, count),
+                             .sequences = {&rows, 1},
+                             .logit_rows = std::span<const int64_t>(positions).first(count)},
+                            logits);
+    if (const auto fault = session.exec().take_fault()) {
+      fail(ErrorCode::kInternal,
+           fmt::format("a NaN or infinity in '{}' of layer {}, position {}: the file or the "
+                       "arithmetic is broken; `fathom run --check-nan` shows the first one",
+                       fault->name, fault->layer, first + fault->row));
+    }
+    on_rows(first, logits);
+  }
+}
+
+}  // namespace fathom::api

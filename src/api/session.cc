@@ -1,0 +1,294 @@
+// Opens a model in the order in which each part needs the one before.
+// Called by apps. Read next: xray/memory_plan.cc, model/load.h, engine/engine.h.
+#include "api/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "ops/cpu_backend.h"
+
+namespace fathom::api {
+
+namespace {
+
+constexpr int64_t kDefaultContext = 4096;
+constexpr int64_t kStackBytes = 256 * 1024;    // touched by one worker thread
+constexpr int64_t kLoadWindowBytes = 4 << 20;  // file pages in sight while packing, and tables
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+kernels::Dispatch pick_kernels() {
+  const Environment environment = read_environment();
+  kernels::Dispatch dispatch =
+      kernels::make_dispatch(detect_cpu(), environment.isa_cap, environment.has_isa_cap, true);
+  for (const std::string& message : dispatch.messages) {
+    warn(message);
+  }
+  return dispatch;
+}
+
+int64_t pick_context(int64_t wanted, const model::LoadPlan& load) {
+  if (wanted == -1) {
+    return std::min(load.config.max_context, kDefaultContext);
+  }
+  if (wanted < 1) {
+    fail(ErrorCode::kInvalidArgument,
+         fmt::format("context {} is not a number of tokens; allowed: 1 and more", wanted));
+  }
+  if (wanted > load.config.max_context) {
+    warn(
+        fmt::format("context {} is longer than the {} tokens the model was made for; answers "
+                    "degrade beyond them",
+                    wanted, load.config.max_context));
+  }
+  return wanted;
+}
+
+engine::EngineOptions engine_options(const SessionOptions& options, int64_t context) {
+  return {.max_batched_tokens = options.max_batched_tokens,
+          .max_sequences = options.max_sequences,
+          .context = context,
+          .use_kv_cache = options.use_kv_cache,
+          .arithmetic = static_cast<uint8_t>(options.compute_f32 ? 1 : 0)};
+}
+
+int n_engines(const SessionOptions& options) {
+  return options.use_kv_cache ? 1 : 2;
+}
+
+// End tokens that a folder's config files name; keys as transformers writes them.
+std::vector<int32_t> config_end_tokens(const weights::Metadata& metadata) {
+  std::vector<int32_t> ids;
+  for (const char* key : {"generation.eos_token_id", "eos_token_id"}) {
+    if (!metadata.contains(key)) {
+      continue;
+    }
+    const auto value = metadata.entries().find(key);
+    if (std::holds_alternative<std::vector<int64_t>>(value->second)) {
+      for (const int64_t id : *metadata.find_ints(key)) {
+        ids.push_back(static_cast<int32_t>(id));
+      }
+    } else if (const auto id = metadata.find_int(key)) {
+      ids.push_back(static_cast<int32_t>(*id));
+    }
+    break;
+  }
+  return ids;
+}
+
+}  // namespace
+
+std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
+  auto forecast = std::make_unique<Forecast>();
+  forecast->dispatch = pick_kernels();
+  forecast->file = weights::open_model(options.model_path);
+  forecast->load = model::plan_load(*forecast->file, {.as_f32 = options.compute_f32});
+  const int64_t context = pick_context(options.context, forecast->load);
+  xray::PlanInput& input = forecast->input;
+  input.load = &forecast->load;
+  input.page_type =
+      options.page_type.value_or(options.compute_f32 ? PageType::kF32 : PageType::kBF16);
+  input.context = context;
+  input.max_sequences = options.max_sequences;
+  input.limits = {.max_tokens = options.max_batched_tokens,
+                  .max_logits = std::max(options.max_sequences, options.max_logits),
+                  .attention = options.attention};
+  input.n_threads = options.n_threads == -1 ? usable_cpus() : options.n_threads;
+  const int64_t n_vocab = forecast->load.config.n_vocab;
+  input.engine_bytes = n_engines(options) * static_cast<int64_t>(engine::Engine::scratch_bytes(
+                                                n_vocab, engine_options(options, context))) +
+                       static_cast<int64_t>(MemoryPool::padded_bytes(
+                           static_cast<size_t>(options.max_logits * n_vocab) * sizeof(float)));
+  input.vocabulary_bytes = xray::vocabulary_bytes(forecast->file->metadata);
+  const xray::ProcessMemory held = xray::process_memory();
+  input.program_bytes = held.resident_bytes + kLoadWindowBytes + input.n_threads * kStackBytes;
+  forecast->plan = xray::make_plan(input);
+  forecast->limit = xray::memory_limit(held);
+  return forecast;
+}
+
+// In the order of construction: each part may point to those above it.
+struct Session::Parts {
+  SessionOptions options;
+  std::unique_ptr<Forecast> forecast;
+  OpenFigures figures;
+  std::unique_ptr<codec::Tokenizer> tokenizer;
+  std::vector<int32_t> end_tokens;
+  std::unique_ptr<MemoryPool> weight_pool, kv_pool, scratch_pool;
+  std::unique_ptr<ThreadPool> threads;
+  std::unique_ptr<ops::Exec> exec;
+  std::unique_ptr<model::ModelWeights> weights;
+  std::unique_ptr<kv::PagePool> pages;
+  std::unique_ptr<ops::CpuBackend> backend;
+  std::unique_ptr<model::Model> model;
+  ops::Rows score_rows;
+  std::unique_ptr<engine::Engine> engine;         // as the options say
+  std::unique_ptr<engine::Engine> cached_engine;  // beside one without a KV cache
+  bool use_cached_engine = false;
+
+  void open_vocabulary();
+  void open_pools();
+  void open_weights();
+  void open_engine();
+};
+
+void Session::Parts::open_vocabulary() {
+  const auto start = std::chrono::steady_clock::now();
+  const weights::Metadata& metadata = forecast->file->metadata;
+  if (metadata.source() == weights::Source::kHuggingFace) {
+    end_tokens = config_end_tokens(metadata);
+  } else {
+    tokenizer = codec::make_tokenizer(metadata);
+    end_tokens = tokenizer->end_tokens();
+  }
+  figures.vocab_s = seconds_since(start);
+}
+
+void Session::Parts::open_pools() {
+  const auto make_pool = [&](const char* name) {
+    return std::make_unique<MemoryPool>(name, static_cast<size_t>(forecast->plan.bytes_of(name)));
+  };
+  weight_pool = make_pool("weights");
+  kv_pool = make_pool("kv");
+  scratch_pool = make_pool("scratch");
+}
+
+void Session::Parts::open_weights() {
+  const auto start = std::chrono::steady_clock::now();
+  threads = std::make_unique<ThreadPool>(forecast->input.n_threads);
+  if (forecast->load.rounds_f16) {
+    note("F16 weights are rounded to BF16; --compute f32 keeps them");
+  }
+  weights = model::load_weights(*forecast->file, forecast->load, {.as_f32 = options.compute_f32},
+                                *weight_pool, *threads, options.progress);
+  figures.load_s = seconds_since(start);
+}
+
+void Session::Parts::open_engine() {
+  const xray::PlanInput& input = forecast->input;
+  kv_pool->populate();
+  scratch_pool->populate();
+  exec = std::make_unique<ops::Exec>(*threads, forecast->dispatch.table, *scratch_pool);
+  pages = std::make_unique<kv::PagePool>(*kv_pool,
+                                         xray::page_shape(forecast->load.config, input.page_type),
+                                         input.max_sequences * kv::pages_for(input.context));
+  backend = std::make_unique<ops::CpuBackend>(
+      *exec, *scratch_pool,
+      xray::split_limits(forecast->load.config, input.context, input.max_sequences));
+  model = std::make_unique<model::Model>(*weights, *backend, *pages, *scratch_pool, input.limits);
+  engine::EngineOptions engine_settings = engine_options(options, input.context);
+  engine = std::make_unique<engine::Engine>(*model, *exec, *pages, *scratch_pool, engine_settings);
+  if (!options.use_kv_cache) {
+    engine_settings.use_kv_cache = true;
+    cached_engine =
+        std::make_unique<engine::Engine>(*model, *exec, *pages, *scratch_pool, engine_settings);
+  }
+  if (options.max_logits > 0) {
+    const int64_t n_vocab = forecast->load.config.n_vocab;
+    const auto values =
+        scratch_pool->allocate_array<float>(static_cast<size_t>(options.max_logits * n_vocab));
+    score_rows = {
+        .data = values.data(), .n_rows = options.max_logits, .n_cols = n_vocab, .stride = n_vocab};
+  }
+}
+
+std::unique_ptr<Session> Session::open(const SessionOptions& options) {
+  auto parts = std::make_unique<Parts>();
+  parts->options = options;
+  parts->forecast = make_forecast(options);
+  const Forecast& forecast = *parts->forecast;
+  if (!forecast.fits()) {
+    fail(ErrorCode::kOutOfMemory,
+         xray::describe_excess(forecast.plan, forecast.limit.bytes, forecast.limit.name,
+                               xray::largest_context(forecast.input, forecast.limit.bytes)));
+  }
+  parts->open_pools();
+  parts->open_vocabulary();
+  parts->open_weights();
+  parts->open_engine();
+  return std::unique_ptr<Session>(new Session(std::move(parts)));
+}
+
+Session::Session(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Session::~Session() = default;
+
+engine::Engine& Session::engine() {
+  return parts_->use_cached_engine ? *parts_->cached_engine : *parts_->engine;
+}
+
+void Session::set_kv_cache(bool is_on) {
+  FATHOM_CHECK(parts_->cached_engine != nullptr);
+  parts_->use_cached_engine = is_on;
+}
+
+model::Model& Session::model() {
+  return *parts_->model;
+}
+
+ops::Exec& Session::exec() {
+  return *parts_->exec;
+}
+
+const ops::Rows& Session::score_rows() const {
+  return parts_->score_rows;
+}
+
+ThreadPool& Session::threads() {
+  return *parts_->threads;
+}
+
+const codec::Tokenizer* Session::tokenizer() const {
+  return parts_->tokenizer.get();
+}
+
+const std::vector<int32_t>& Session::end_tokens() const {
+  return parts_->end_tokens;
+}
+
+const weights::ModelFile& Session::file() const {
+  return *parts_->forecast->file;
+}
+
+const model::LoadPlan& Session::load_plan() const {
+  return parts_->forecast->load;
+}
+
+const xray::MemoryPlan& Session::memory_plan() const {
+  return parts_->forecast->plan;
+}
+
+const kernels::Dispatch& Session::dispatch() const {
+  return parts_->forecast->dispatch;
+}
+
+kv::PagePool& Session::pages() {
+  return *parts_->pages;
+}
+
+const OpenFigures& Session::figures() const {
+  return parts_->figures;
+}
+
+int64_t Session::context() const {
+  return parts_->forecast->input.context;
+}
+
+std::vector<std::pair<std::string, int64_t>> Session::pool_peaks() const {
+  std::vector<std::pair<std::string, int64_t>> peaks;
+  for (const MemoryPool* pool :
+       {parts_->weight_pool.get(), parts_->kv_pool.get(), parts_->scratch_pool.get()}) {
+    peaks.emplace_back(pool->name(), static_cast<int64_t>(pool->peak_bytes()));
+  }
+  return peaks;
+}
+
+}  // namespace fathom::api

@@ -1,0 +1,150 @@
+// The sums of the memory plan: every number comes from the function that the allocating room uses
+// itself. Read next: xray/process_memory.h (limits), api/session.cc (checks the plan).
+#include "xray/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kv/page_pool.h"
+#include "ops/exec.h"
+
+namespace fathom::xray {
+
+namespace {
+
+// Rows of one step that may be split over spans for each sequence.
+constexpr int64_t kSplitRows = kernels::kFewRows;
+
+double mib(int64_t bytes) {
+  return static_cast<double>(bytes) / (1024.0 * 1024.0);
+}
+
+PlanLine weights_line(const PlanInput& input) {
+  return {"weights",
+          fmt::format("{} weights of {} layers, packed ({:.2f} bits each)",
+                      input.load->matrix_values, input.load->config.n_layers,
+                      8.0 * static_cast<double>(input.load->weight_bytes) /
+                          std::max<double>(1.0, static_cast<double>(input.load->matrix_values))),
+          input.load->weight_bytes};
+}
+
+PlanLine kv_line(const PlanInput& input, const kv::PageShape& shape) {
+  const int64_t pages = input.max_sequences * kv::pages_for(input.context);
+  return {
+      "kv",
+      fmt::format("{} layers x {} KV heads x {} x 2 (K, V) x {} B x {} tokens ({} pages of {})",
+                  shape.n_layers, shape.n_kv_heads, shape.head_dim,
+                  shape.type == PageType::kBF16 ? 2 : 4, pages * kPageTokens, pages, kPageTokens),
+      kv::pool_bytes(shape, pages)};
+}
+
+PlanLine scratch_line(const PlanInput& input) {
+  const model::ModelConfig& config = input.load->config;
+  const auto workers = static_cast<int64_t>(ops::Exec::scratch_bytes(input.n_threads));
+  const auto split = static_cast<int64_t>(
+      ops::CpuBackend::split_bytes(split_limits(config, input.context, input.max_sequences)));
+  const auto step =
+      static_cast<int64_t>(model::Model::scratch_bytes(config, input.load->types, input.limits));
+  return {"scratch",
+          fmt::format("{} threads {:.1f} MiB + attention spans {:.1f} MiB + a step of {} tokens "
+                      "{:.1f} MiB + logits {:.1f} MiB",
+                      input.n_threads, mib(workers), mib(split), input.limits.max_tokens, mib(step),
+                      mib(input.engine_bytes)),
+          workers + split + step + input.engine_bytes};
+}
+
+}  // namespace
+
+int64_t MemoryPlan::total_bytes() const {
+  int64_t total = 0;
+  for (const PlanLine& line : lines) {
+    total += line.bytes;
+  }
+  return total;
+}
+
+int64_t MemoryPlan::bytes_of(const std::string& pool) const {
+  const auto line = std::find_if(lines.begin(), lines.end(),
+                                 [&](const PlanLine& candidate) { return candidate.pool == pool; });
+  return line == lines.end() ? 0 : line->bytes;
+}
+
+kv::PageShape page_shape(const model::ModelConfig& config, PageType type) {
+  const model::LayerOptions& layer = config.layers.front();  // all layers have one shape of heads
+  return {.type = type,
+          .n_layers = static_cast<int>(config.n_layers),
+          .n_kv_heads = layer.n_kv_heads,
+          .head_dim = layer.head_dim};
+}
+
+ops::SplitLimits split_limits(const model::ModelConfig& config, int64_t context,
+                              int64_t max_sequences) {
+  ops::SplitLimits limits{.max_decode_rows = max_sequences * kSplitRows, .max_context = context};
+  for (const model::LayerOptions& layer : config.layers) {
+    limits.n_heads = std::max(limits.n_heads, layer.n_heads);
+    limits.head_dim = std::max(limits.head_dim, layer.head_dim);
+  }
+  return limits;
+}
+
+int64_t vocabulary_bytes(const weights::Metadata& metadata) {
+  const auto* tokens = metadata.find_strings("tokenizer.ggml.tokens");
+  if (tokens == nullptr) {
+    return 0;
+  }
+  // Per entry: a string object, score, kind, and a slot of the index (half full, power of two).
+  constexpr int64_t kEntryBytes = 128;
+  constexpr int64_t kMergeBytes = 64;
+  constexpr int64_t kFixedBytes = int64_t{1} << 20;  // compiled split rules
+  int64_t bytes = kFixedBytes + static_cast<int64_t>(tokens->size()) * kEntryBytes;
+  for (const std::string& token : *tokens) {
+    bytes += token.size() > 15 ? static_cast<int64_t>(token.size()) + 17 : 0;  // beside the object
+  }
+  if (const auto* merges = metadata.find_strings("tokenizer.ggml.merges")) {
+    bytes += static_cast<int64_t>(merges->size()) * kMergeBytes;
+  }
+  return bytes;
+}
+
+MemoryPlan make_plan(const PlanInput& input) {
+  MemoryPlan plan;
+  plan.context = input.context;
+  plan.lines.push_back(weights_line(input));
+  plan.lines.push_back(kv_line(input, page_shape(input.load->config, input.page_type)));
+  plan.lines.push_back(scratch_line(input));
+  plan.lines.push_back(
+      {"vocabulary", "token texts, scores, merges and their indexes", input.vocabulary_bytes});
+  plan.lines.push_back(
+      {"program", "code, libraries, the file's metadata, stacks", input.program_bytes});
+  return plan;
+}
+
+int64_t largest_context(PlanInput input, int64_t limit_bytes) {
+  const auto fits = [&](int64_t n_pages) {
+    input.context = n_pages * kPageTokens;
+    return make_plan(input).total_bytes() <= limit_bytes;
+  };
+  int64_t low = 0;  // fits, or nothing
+  int64_t high = std::max<int64_t>(1, input.load->config.max_context / kPageTokens) + 1;
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return low * kPageTokens;
+}
+
+std::string describe_excess(const MemoryPlan& plan, int64_t limit_bytes,
+                            std::string_view limit_name, int64_t largest) {
+  std::string lines;
+  for (const PlanLine& line : plan.lines) {
+    lines += fmt::format("{}{} {:.1f}", lines.empty() ? "" : " + ", line.pool, mib(line.bytes));
+  }
+  const std::string advice =
+      largest > 0 ? fmt::format("the largest context that fits is -c {}", largest)
+                  : std::string("no context fits; free memory or take a smaller model");
+  return fmt::format("context {} needs {:.1f} MiB ({} MiB), the {} is {:.1f} MiB; {}", plan.context,
+                     mib(plan.total_bytes()), lines, limit_name, mib(limit_bytes), advice);
+}
+
+}  // namespace fathom::xray
