@@ -1,6 +1,6 @@
-// The split rules that cut a text into words before byte-pair merging, as a table of the reference's
-// own regular expressions.
-// Called by codec/bpe. Read next: codec/gguf_fixups.cc, which says which file uses which rule.
+// The split rules that cut a text into words before byte-pair merging, as a table of the
+// reference's own regular expressions. Called by codec/bpe. Read next: codec/gguf_fixups.cc, which
+// says which file uses which rule.
 #pragma once
 
 #include <memory>
@@ -11,17 +11,17 @@ namespace fathom::codec {
 
 // Named by what they do, not by who uses them.
 enum class SplitRule {
-  kWords,               // words, runs of digits, runs of signs, each with one blank before
-  kWordsDigits,         // the same after every digit was cut out
-  kWordsBytesDigits,    // punctuation first, then words, then digits over the byte alphabet
-  kLinesDigits1,        // line ends join the signs before them; digits one by one
-  kLinesDigits3,        // the same with up to three digits
-  kLinesMarksDigits1,   // as kLinesDigits1, combining marks count as letters
-  kCaseDigits1,         // cut where lower case turns to upper case; digits one by one
-  kCaseDigits3,         // the same with contractions and up to three digits
-  kScriptsDigitRuns,    // lines, Latin-like letters, signs, CJK, runs of digits one after another
-  kScriptsDigits1,      // lines, letters, punctuation, CJK, single digits one after another
-  kCjkMarksDigits3,     // digits by three, CJK runs, then words with marks and signs
+  kWords,              // words, runs of digits, runs of signs, each with one blank before
+  kWordsDigits,        // the same after every digit was cut out
+  kWordsBytesDigits,   // punctuation first, then words, then digits over the byte alphabet
+  kLinesDigits1,       // line ends join the signs before them; digits one by one
+  kLinesDigits3,       // the same with up to three digits
+  kLinesMarksDigits1,  // as kLinesDigits1, combining marks count as letters
+  kCaseDigits1,        // cut where lower case turns to upper case; digits one by one
+  kCaseDigits3,        // the same with contractions and up to three digits
+  kScriptsDigitRuns,   // lines, Latin-like letters, signs, CJK, runs of digits one after another
+  kScriptsDigits1,     // lines, letters, punctuation, CJK, single digits one after another
+  kCjkMarksDigits3,    // digits by three, CJK runs, then words with marks and signs
 };
 
 // Thread rule: split() may be called by any thread.

@@ -33,9 +33,9 @@ struct Vocabulary {
   bool add_bos = false;
   bool add_eos = false;
   bool add_space_prefix = false;  // SentencePiece's dummy prefix: a blank before every text
-  std::string chat_template;  // empty when the file has none
-  std::string model;          // "llama", "gpt2"
-  std::string pre;            // pre-tokenizer's name, "" when absent
+  std::string chat_template;      // empty when the file has none
+  std::string model;              // "llama", "gpt2"
+  std::string pre;                // pre-tokenizer's name, "" when absent
 };
 
 class Tokenizer {

@@ -1,5 +1,6 @@
 // UTF-8 at the borders: what is valid, what is cut off, what becomes U+FFFD.
-// Called by codec/text_tokenizer, codec/detokenizer. Read next: the Unicode Standard, section 3.9, D93b.
+// Called by codec/text_tokenizer, codec/detokenizer. Read next: the Unicode Standard, section 3.9,
+// D93b.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,47 @@
+// Tokens that are matched in raw text before anything else: control tokens and user-defined ones.
+// Called by codec/text_tokenizer. Source: the added vocabulary of Hugging Face tokenizers.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "codec/piece_index.h"
+#include "codec/tokenizer.h"
+
+namespace fathom::codec {
+
+// One token to match. White space next to it can belong to it.
+struct AddedToken {
+  TokenId id = 0;
+  std::string_view text;  // must outlive the matcher
+  bool is_control = false;
+  bool strips_left = false;
+  bool strips_right = false;
+};
+
+// A part of a text: plain text, or one added token.
+struct Fragment {
+  std::string_view text;
+  TokenId id = -1;  // -1: plain text
+};
+
+class AddedTokens {
+ public:
+  explicit AddedTokens(const std::vector<AddedToken>& tokens);
+
+  // Cuts `text` at the leftmost, then longest matches. Control tokens are left in the plain text
+  // unless `parse_special`. No fragment is empty. Thread rule: any thread.
+  [[nodiscard]] std::vector<Fragment> split(std::string_view text, bool parse_special) const;
+
+ private:
+  // The longest token at `at`, or nullptr.
+  [[nodiscard]] const AddedToken* match(std::string_view text, size_t at) const;
+
+  std::vector<AddedToken> tokens_;
+  PieceIndex index_;                                // text to position in tokens_
+  std::array<std::vector<uint32_t>, 256> lengths_;  // by first byte, longest first
+};
+
+}  // namespace fathom::codec

@@ -1,0 +1,112 @@
+// Bytes wait until their character is whole; text waits while it may be the beginning of a stop
+// string. Called by api/generator. Read next: codec/utf8.h. Source: Knuth, Morris and Pratt, SIAM
+// J. Comput. 6 (1977).
+#include "codec/detokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "codec/utf8.h"
+
+namespace fathom::codec {
+
+namespace {
+
+// fallback[i]: the longest proper beginning of `stop` that its first i + 1 bytes end with.
+std::vector<uint32_t> make_fallback(std::string_view stop) {
+  std::vector<uint32_t> fallback(stop.size(), 0);
+  uint32_t length = 0;
+  for (size_t i = 1; i < stop.size(); ++i) {
+    while (length > 0 && stop[i] != stop[length]) {
+      length = fallback[length - 1];
+    }
+    length += stop[i] == stop[length] ? 1 : 0;
+    fallback[i] = length;
+  }
+  return fallback;
+}
+
+}  // namespace
+
+StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, std::vector<std::string> stops,
+                             bool continues_text)
+    : tokenizer_(&tokenizer), at_start_(!continues_text && tokenizer.strips_first_blank()) {
+  for (size_t i = 0; i < stops.size(); ++i) {
+    if (stops[i].empty() || stops[i].size() > std::numeric_limits<uint32_t>::max()) {
+      fail(ErrorCode::kInvalidArgument,
+           fmt::format("stop string {} has {} bytes; expected 1 to 2^32 - 1", i + 1,
+                       stops[i].size()));
+    }
+    std::vector<uint32_t> fallback = make_fallback(stops[i]);
+    stops_.push_back({.stop = std::move(stops[i]), .fallback = std::move(fallback)});
+  }
+}
+
+StreamDecoder::Piece StreamDecoder::push(TokenId id) {
+  if (stopped_) {
+    return {.text = {}, .stopped = true};
+  }
+  std::string bytes = tokenizer_->bytes_of(id, false);
+  if (at_start_ && !bytes.empty()) {
+    at_start_ = false;
+    if (bytes[0] == ' ') {
+      bytes.erase(0, 1);
+    }
+  }
+  open_ += bytes;
+  const size_t whole = open_.size() - open_end_bytes(open_);
+  const std::string text = replace_invalid_utf8(std::string_view(open_).substr(0, whole));
+  open_.erase(0, whole);
+  return feed(text);
+}
+
+StreamDecoder::Piece StreamDecoder::feed(std::string_view text) {
+  size_t hold = 0;  // bytes at the end that may begin a stop string
+  for (const char c : text) {
+    held_ += c;
+    hold = 0;
+    size_t complete = 0;
+    for (StopMatch& match : stops_) {
+      while (match.matched > 0 && match.stop[match.matched] != c) {
+        match.matched = match.fallback[match.matched - 1];
+      }
+      match.matched += match.stop[match.matched] == c ? 1 : 0;
+      if (match.matched == match.stop.size()) {
+        complete = std::max(complete, match.matched);
+        match.matched = match.fallback[match.matched - 1];
+      }
+      hold = std::max(hold, match.matched);
+    }
+    if (complete > 0) {
+      stopped_ = true;
+      held_.resize(held_.size() - complete);
+      return {.text = std::exchange(held_, {}), .stopped = true};
+    }
+  }
+  if (text.empty()) {
+    return {};
+  }
+  // A stop string may begin or end inside a character only if it is not valid UTF-8 itself.
+  hold += open_end_bytes(std::string_view(held_).substr(0, held_.size() - hold));
+  Piece piece{.text = held_.substr(0, held_.size() - hold), .stopped = false};
+  held_.erase(0, held_.size() - hold);
+  return piece;
+}
+
+std::string StreamDecoder::finish() {
+  if (stopped_) {
+    return {};
+  }
+  Piece last = feed(replace_invalid_utf8(std::exchange(open_, {})));
+  if (!last.stopped) {
+    last.text += std::exchange(held_, {});
+  }
+  stopped_ = true;
+  return last.text;
+}
+
+}  // namespace fathom::codec

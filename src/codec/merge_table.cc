@@ -1,0 +1,20 @@
+// Sized once for all merges of the file.
+// Called by codec/bpe. Read next: codec/bpe.cc.
+#include "codec/merge_table.h"
+
+#include <bit>
+
+namespace fathom::codec {
+
+MergeTable::MergeTable(size_t n_merges)
+    : slots_(std::bit_ceil(2 * n_merges + 16)), shift_(64 - std::countr_zero(slots_.size())) {}
+
+void MergeTable::insert(TokenId left, TokenId right, Merge merge) {
+  const uint64_t key = key_of(left, right);
+  Slot& slot = slots_[slot_of(key)];
+  if (slot.key == kFree) {
+    slot = {key, merge};
+  }
+}
+
+}  // namespace fathom::codec

@@ -1,0 +1,21 @@
+// The vocabulary of a GGUF file: every array, type, length and id checked before anything uses it.
+// Called by codec/tokenizer. Read next: codec/bpe.h, codec/sentencepiece.h.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "codec/tokenizer.h"
+#include "weights/metadata.h"
+
+namespace fathom::codec {
+
+// Reads all `tokenizer.*` keys but the merges. Errors: kCorruptFile, naming file and key, for a
+// missing key, a wrong type, arrays of unequal length, fewer tokens than `vocab_size` says, kinds
+// and ids out of range, byte tokens that are not <0x00> ... <0xFF>.
+Vocabulary read_vocabulary(const weights::Metadata& metadata);
+
+// The byte that a token text like "<0x0A>" names, or -1.
+int parse_byte_token(std::string_view text);
+
+}  // namespace fathom::codec
