@@ -45,7 +45,7 @@ struct PageReader {
     if (type == PageType::kF32) {
       return reinterpret_cast<const float*>(v)[slot * head_dim + d];
     }
-    const int at = (slot / 2 * head_dim + d) * 2 + slot % 2;
+    const int at = (slot / 2 * ((head_dim + 1) / 2 * 2) + d) * 2 + slot % 2;
     return bf16_to_f32(reinterpret_cast<const uint16_t*>(v)[at]);
   }
 };
