@@ -66,17 +66,14 @@ confirm() {
   esac
 }
 
-# as_root COMMAND...: runs it as root, by sudo where needed; else prints the line to type, exit 1.
+# can_be_root: true for root, and where sudo is there and either may ask for a password or needs none.
+can_be_root() {
+  [ "$(id -u)" = 0 ] || { command -v sudo >/dev/null && { [ -t 2 ] || sudo -n true 2>/dev/null; }; }
+}
+
+# as_root COMMAND...: runs it as root; what it prints goes to stderr.
 as_root() {
-  if [ "$(id -u)" = 0 ]; then
-    "$@" </dev/null >&2
-  elif command -v sudo >/dev/null && { [ -t 2 ] || sudo -n true 2>/dev/null; }; then
-    sudo "$@" >&2
-  else
-    say "This needs root, and there is no sudo here. Run this line as root, then try again:"
-    say "    $*"
-    exit 1
-  fi
+  if [ "$(id -u)" = 0 ]; then "$@" </dev/null >&2; else sudo "$@" >&2; fi
 }
 
 # missing_packages NAME...: prints those that dpkg does not have installed.
@@ -90,8 +87,10 @@ missing_packages() {
 # apt_figures NAME...: apt's own figures for an installation, joined to one line; fails where apt
 # does not know a package.
 apt_figures() {
-  LC_ALL=C apt-get install --assume-no --no-install-recommends -o Debug::NoLocking=1 "$@" \
-    </dev/null 2>/dev/null | awk '/^(Need to get|After this)/ { out = out " " $0 }
+  # --assume-no ends with status 1, so what was printed decides.
+  { LC_ALL=C apt-get install --assume-no --no-install-recommends -o Debug::NoLocking=1 "$@" \
+    </dev/null 2>/dev/null || true; } |
+    awk '/^(Need to get|After this)/ { out = out " " $0 }
       END { if (out == "") exit 1; print substr(out, 2) }'
 }
 
@@ -105,6 +104,11 @@ install_packages() {
   mapfile -t missing < <(missing_packages "$@")
   [ ${#missing[@]} -gt 0 ] || return 0
   [ "$offline" = 0 ] || die "--offline, but these packages are not installed: ${missing[*]}"
+  if ! can_be_root; then
+    say "Installing packages needs root, and sudo cannot be used here. Run this line as root, then try again:"
+    say "    apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+    exit 1
+  fi
   if ! apt_figures "${missing[@]}" >/dev/null; then
     confirm "apt's package lists are missing or old; fetching them first (about 10 MB)."
     as_root apt-get -q update

@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "READING.md"
 PROSE = ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", "docs/*.md", "tests/*.md")
 PATH = re.compile(r"`((?:lib|src|apps|tests|tools|scripts|docs|cmake|bench|\.ci)/[\w./-]*\w)`")
 # A head shows the way when it names the caller or the next file.
-WAY = re.compile(r"Called by|Read next|Filled by|Used by|Included by")
+WAY = re.compile(r"Called by|Read next|Filled by|Used by|Included by|Source:")
 TABLE = re.compile(r"(<!-- begin ([^>]+?) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 
