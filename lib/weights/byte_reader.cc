@@ -44,8 +44,10 @@ size_t ByteReader::read_count(size_t min_bytes_each, std::string_view field) {
 
 void ByteReader::fail_at(size_t offset, std::string_view field, std::string_view found,
                          std::string_view allowed, ErrorCode code) const {
-  fail(code,
-       fmt::format("{}: byte {}: {}: found {}, allowed {}", name_, offset, field, found, allowed));
+  const std::string subject =
+      kind_.empty() ? std::string() : fmt::format("{} {}, ", kind_, in_quotes(subject_name_));
+  fail(code, fmt::format("{}: byte {}: {}{}: found {}, allowed {}", name_, offset, subject, field,
+                         found, allowed));
 }
 
 std::string in_quotes(std::string_view text) {

@@ -28,6 +28,13 @@ class ByteReader {
 
   [[nodiscard]] std::string_view name() const { return name_; }
 
+  // What the fields that follow belong to, for errors: ("tensor", "output.weight"). `name` must
+  // stay valid until the next call.
+  void set_subject(std::string_view kind, std::string_view subject_name) {
+    kind_ = kind;
+    subject_name_ = subject_name;
+  }
+
   // The next sizeof(T) bytes as an integer or float of type T. Error: kCorruptFile at the end.
   template <class T>
   T read(std::string_view field) {
@@ -49,7 +56,7 @@ class ByteReader {
   // count that passes may be reserved for. Error: kCorruptFile.
   size_t read_count(size_t min_bytes_each, std::string_view field);
 
-  // Throws "name: byte offset: field: found ..., allowed ...".
+  // Throws "file: byte offset: subject, field: found ..., allowed ...".
   [[noreturn]] void fail_at(size_t offset, std::string_view field, std::string_view found,
                             std::string_view allowed,
                             ErrorCode code = ErrorCode::kCorruptFile) const;
@@ -58,6 +65,8 @@ class ByteReader {
   std::span<const std::byte> bytes_;
   std::string_view name_;
   size_t offset_ = 0;
+  std::string_view kind_;
+  std::string_view subject_name_;
 };
 
 // `text` in double quotes on one line: control bytes escaped, cut after 200 bytes.

@@ -29,9 +29,6 @@ constexpr size_t kMinTensorBytes = 8 + 1 + 4 + 8 + 4 + 8;  // name, n_dims, one 
 constexpr size_t kMaxNameBytes = 255;                      // ggml itself stops at 63
 constexpr uint32_t kMaxDims = 4;
 constexpr uint64_t kTensorEntryBytes = 640;  // both maps of TensorStore, shape, and our own table
-constexpr int64_t kDefaultAlignment = 32;
-constexpr int64_t kMinAlignment = 8;
-constexpr int64_t kMaxAlignment = 65536;
 
 // A row of the tensor table; its data is looked up when the table's end, and so the start of the
 // data, is known.
@@ -66,51 +63,37 @@ void check_version(ByteReader& reader) {
                  "2 or 3; convert the model again with a current tool", ErrorCode::kUnsupported);
 }
 
-// general.alignment, checked; `fallback` of the format when the key is absent.
-int64_t read_alignment(const ByteReader& reader, const Metadata& metadata) {
-  const int64_t alignment = metadata.find_int("general.alignment").value_or(kDefaultAlignment);
-  const bool is_power = alignment > 0 && std::has_single_bit(static_cast<uint64_t>(alignment));
-  if (!is_power || alignment < kMinAlignment || alignment > kMaxAlignment) {
-    reader.fail_at(reader.offset(), "key \"general.alignment\" (read before this byte)",
-                   fmt::format("{}", alignment),
-                   fmt::format("a power of two, {} to {}", kMinAlignment, kMaxAlignment));
-  }
-  return alignment;
-}
-
 // Dimensions as the file has them, innermost first, turned into [outer, ..., inner].
-std::vector<int64_t> read_shape(ByteReader& reader, std::string_view name) {
+std::vector<int64_t> read_shape(ByteReader& reader) {
   const size_t start = reader.offset();
   const auto n_dims = reader.read<uint32_t>("n_dims");
   if (n_dims < 1 || n_dims > kMaxDims) {
-    reader.fail_at(start, fmt::format("tensor {}, n_dims", in_quotes(name)),
-                   fmt::format("{}", n_dims), fmt::format("1 to {}", kMaxDims));
+    reader.fail_at(start, "n_dims", fmt::format("{}", n_dims), fmt::format("1 to {}", kMaxDims));
   }
   std::vector<int64_t> shape(n_dims);
   for (size_t i = 0; i < n_dims; ++i) {
     const size_t at = reader.offset();
     const auto dim = reader.read<int64_t>("dimension");
     if (dim < 1 || dim > kMaxDim) {
-      reader.fail_at(at, fmt::format("tensor {}, dimension {}", in_quotes(name), i),
-                     fmt::format("{}", dim), fmt::format("1 to {}", kMaxDim));
+      reader.fail_at(at, fmt::format("dimension {}", i), fmt::format("{}", dim),
+                     fmt::format("1 to {}", kMaxDim));
     }
     shape[n_dims - 1 - i] = dim;
   }
   return shape;
 }
 
-DType read_tensor_type(ByteReader& reader, std::string_view name) {
+DType read_tensor_type(ByteReader& reader) {
   const size_t start = reader.offset();
-  const auto number = reader.read<uint32_t>("tensor type");
+  const auto number = reader.read<uint32_t>("type");
   if (const std::optional<DType> type = quant::find_ggml_type(number)) {
     return *type;
   }
   const std::string_view unread = unread_ggml_type(number);
-  const std::string field = fmt::format("tensor {}, type", in_quotes(name));
   if (unread.empty()) {
-    reader.fail_at(start, field, fmt::format("{}", number), "a type number of ggml, 0 to 41");
+    reader.fail_at(start, "type", fmt::format("{}", number), "a type number of ggml, 0 to 41");
   }
-  reader.fail_at(start, field, fmt::format("{} ({})", unread, number),
+  reader.fail_at(start, "type", fmt::format("{} ({})", unread, number),
                  "F32, F16, BF16, Q4_0 to Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS; this build does not "
                  "read the type: take another quantization of the model",
                  ErrorCode::kUnsupported);
@@ -119,27 +102,27 @@ DType read_tensor_type(ByteReader& reader, std::string_view name) {
 TensorEntry read_tensor_entry(ByteReader& reader, int64_t alignment, DecodeBudget& budget) {
   TensorEntry entry;
   entry.entry_offset = reader.offset();
+  reader.set_subject({}, {});
   const std::string_view name = reader.read_string(kMaxNameBytes, "tensor name");
   if (name.empty()) {
     reader.fail_at(entry.entry_offset, "tensor name", "an empty name",
                    fmt::format("1 to {} bytes", kMaxNameBytes));
   }
+  reader.set_subject("tensor", name);
   budget.charge(kTensorEntryBytes + 3 * name.size(), 0, entry.entry_offset, reader);
   entry.tensor.name = name;
   const size_t shape_offset = reader.offset();
-  entry.tensor.shape = read_shape(reader, name);
-  entry.tensor.type = read_tensor_type(reader, name);
+  entry.tensor.shape = read_shape(reader);
+  entry.tensor.type = read_tensor_type(reader);
   const TensorSize size = size_of_tensor(entry.tensor.type, entry.tensor.shape);
   if (!size.n_bytes) {
-    reader.fail_at(shape_offset, fmt::format("tensor {}, shape", in_quotes(name)), size.found,
-                   size.allowed);
+    reader.fail_at(shape_offset, "shape", size.found, size.allowed);
   }
   entry.n_bytes = static_cast<uint64_t>(*size.n_bytes);
   entry.offset_offset = reader.offset();
-  entry.data_offset = reader.read<uint64_t>("tensor offset");
+  entry.data_offset = reader.read<uint64_t>("offset");
   if (entry.data_offset % static_cast<uint64_t>(alignment) != 0) {
-    reader.fail_at(entry.offset_offset, fmt::format("tensor {}, offset", in_quotes(name)),
-                   fmt::format("{}", entry.data_offset),
+    reader.fail_at(entry.offset_offset, "offset", fmt::format("{}", entry.data_offset),
                    fmt::format("a multiple of the alignment {}", alignment));
   }
   return entry;
@@ -152,7 +135,7 @@ uint64_t data_start(const ByteReader& reader, int64_t alignment) {
 }
 
 // Every range inside the file and none over another.
-void check_ranges(const ByteReader& reader, const std::vector<TensorEntry>& entries, uint64_t start,
+void check_ranges(ByteReader& reader, const std::vector<TensorEntry>& entries, uint64_t start,
                   uint64_t file_bytes) {
   const uint64_t n_data = start < file_bytes ? file_bytes - start : 0;
   std::vector<TensorRange> ranges;
@@ -160,8 +143,8 @@ void check_ranges(const ByteReader& reader, const std::vector<TensorEntry>& entr
   for (const TensorEntry& entry : entries) {
     const bool inside = entry.data_offset <= n_data && entry.n_bytes <= n_data - entry.data_offset;
     if (!inside) {
-      reader.fail_at(entry.offset_offset,
-                     fmt::format("tensor {}, offset", in_quotes(entry.tensor.name)),
+      reader.set_subject("tensor", entry.tensor.name);
+      reader.fail_at(entry.offset_offset, "offset",
                      fmt::format("{} with {} bytes of data", entry.data_offset, entry.n_bytes),
                      fmt::format("an end within the {} data bytes after byte {}; the file is cut "
                                  "off or damaged",
@@ -173,8 +156,8 @@ void check_ranges(const ByteReader& reader, const std::vector<TensorEntry>& entr
   if (const auto i = find_overlap(ranges)) {
     const TensorRange& later = ranges[*i];
     const TensorRange& earlier = ranges[*i - 1];
-    reader.fail_at(later.field_offset, fmt::format("tensor {}, offset", in_quotes(later.name)),
-                   fmt::format("{}", later.begin),
+    reader.set_subject("tensor", later.name);
+    reader.fail_at(later.field_offset, "offset", fmt::format("{}", later.begin),
                    fmt::format("{} or more: tensor {} reaches to there", earlier.end,
                                in_quotes(earlier.name)));
   }
@@ -191,7 +174,7 @@ void parse_gguf(std::span<const std::byte> bytes, const MappedFile* file, ModelF
   const size_t n_keys = reader.read_count(kMinKeyBytes, "n_kv");
   DecodeBudget budget;
   read_gguf_metadata(reader, n_keys, budget, out.metadata);
-  const int64_t alignment = read_alignment(reader, out.metadata);
+  const int64_t alignment = gguf_alignment(out.metadata);
 
   std::vector<TensorEntry> entries;
   for (size_t i = 0; i < n_tensors; ++i) {
@@ -201,8 +184,8 @@ void parse_gguf(std::span<const std::byte> bytes, const MappedFile* file, ModelF
   check_ranges(reader, entries, start, bytes.size());
   for (TensorEntry& entry : entries) {
     if (out.tensors.find(entry.tensor.name) != nullptr) {
-      reader.fail_at(entry.entry_offset, fmt::format("tensor {}", in_quotes(entry.tensor.name)),
-                     "it a second time", "each tensor once");
+      reader.set_subject("tensor", entry.tensor.name);
+      reader.fail_at(entry.entry_offset, "name", "it a second time", "each tensor once");
     }
     entry.tensor.bytes = bytes.subspan(start + entry.data_offset, entry.n_bytes);
     out.tensors.add(std::move(entry.tensor), file);

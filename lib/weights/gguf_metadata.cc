@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <limits>
 #include <string>
 #include <utility>
@@ -21,6 +22,11 @@ constexpr uint64_t kEntryBytes = 192;        // a map node with its strings' hea
 constexpr size_t kInlineStringBytes = 15;    // longer std::strings live on the heap
 constexpr uint64_t kHeapOverheadBytes = 24;  // of one small allocation
 
+constexpr std::string_view kAlignmentKey = "general.alignment";
+constexpr int64_t kDefaultAlignment = 32;
+constexpr int64_t kMinAlignment = 8;
+constexpr int64_t kMaxAlignment = 65536;
+
 using Type = GgufValueType;
 
 // Keys whose type the format fixes and whose readers rely on it.
@@ -32,7 +38,7 @@ struct KeyRule {
 };
 
 constexpr KeyRule kKeyRules[] = {
-    {"general.alignment", Type::kU32, Type::kU32, Type::kU32},
+    {kAlignmentKey, Type::kU32, Type::kU32, Type::kU32},
     {"general.architecture", Type::kString, Type::kString, Type::kString},
     {"tokenizer.ggml.model", Type::kString, Type::kString, Type::kString},
     {"tokenizer.ggml.tokens", Type::kArray, Type::kString, Type::kString},
@@ -61,20 +67,28 @@ class EntryReader {
     if (rule_ != nullptr && type != rule_->type) {
       fail_before(4, "type", name_of(type), name_of(rule_->type));
     }
-    return type == Type::kArray ? read_array() : read_scalar(type);
+    MetadataValue value = type == Type::kArray ? read_array() : read_scalar(type);
+    if (key_ == kAlignmentKey) {
+      check_alignment(std::get<int64_t>(value));
+    }
+    return value;
   }
 
   [[nodiscard]] const std::string& key() const { return key_; }
 
  private:
-  [[nodiscard]] std::string field(std::string_view part) const {
-    return fmt::format("key {}, {}", in_quotes(key_), part);
-  }
-
   // Names the field that ends at the cursor and is `n_bytes` long.
   [[noreturn]] void fail_before(size_t n_bytes, std::string_view part, std::string_view found,
                                 std::string_view allowed) const {
-    reader_.fail_at(reader_.offset() - n_bytes, field(part), found, allowed);
+    reader_.fail_at(reader_.offset() - n_bytes, part, found, allowed);
+  }
+
+  void check_alignment(int64_t alignment) const {
+    const bool is_power = alignment > 0 && std::has_single_bit(static_cast<uint64_t>(alignment));
+    if (!is_power || alignment < kMinAlignment || alignment > kMaxAlignment) {
+      fail_before(4, "value", fmt::format("{}", alignment),
+                  fmt::format("a power of two, {} to {}", kMinAlignment, kMaxAlignment));
+    }
   }
 
   Type read_type(std::string_view part) {
@@ -143,7 +157,7 @@ class EntryReader {
       fail_before(4, "array element type", name_of(element), name_of(rule_->element));
     }
     const size_t start = reader_.offset();
-    const size_t count = reader_.read_count(min_bytes(element), field("array length"));
+    const size_t count = reader_.read_count(min_bytes(element), "array length");
     const uint64_t element_bytes = element == Type::kString ? sizeof(std::string) : 8;
     // Both products are below 2^64: read_count bounds `count` by the file's size.
     budget_.charge(count * element_bytes, count * min_bytes(element), start, reader_);
@@ -240,21 +254,25 @@ void read_gguf_metadata(ByteReader& reader, size_t n_keys, DecodeBudget& budget,
                         Metadata& metadata) {
   for (size_t i = 0; i < n_keys; ++i) {
     const size_t start = reader.offset();
-    const std::string_view key =
-        reader.read_string(kMaxKeyBytes, fmt::format("key {} of {}", i, n_keys));
+    reader.set_subject({}, {});
+    const std::string_view key = reader.read_string(kMaxKeyBytes, "key");
     if (key.empty()) {
-      reader.fail_at(start, fmt::format("key {} of {}", i, n_keys), "an empty name",
-                     "1 to 65535 bytes");
+      reader.fail_at(start, "key", "an empty name", fmt::format("1 to {} bytes", kMaxKeyBytes));
     }
+    reader.set_subject("key", key);
     if (metadata.contains(key)) {
-      reader.fail_at(start, fmt::format("key {}", in_quotes(key)), "it a second time",
-                     "each key once");
+      reader.fail_at(start, "name", "it a second time", "each key once");
     }
     budget.charge(kEntryBytes + 2 * key.size(), 0, start, reader);
     EntryReader entry(reader, budget, std::string(key));
     MetadataValue value = entry.read();
     metadata.set(entry.key(), std::move(value));
   }
+  reader.set_subject({}, {});
+}
+
+int64_t gguf_alignment(const Metadata& metadata) {
+  return metadata.find_int(kAlignmentKey).value_or(kDefaultAlignment);
 }
 
 }  // namespace fathom::weights

@@ -23,8 +23,12 @@ class DecodeBudget {
 
 // Reads `n_keys` entries into `metadata`. Integers become int64 (UINT64 stays unsigned), floats
 // double. Errors: kCorruptFile (unknown type, nested array, duplicate or empty key, a BOOL beside 0
-// and 1, and a type other than the one GGUF fixes for keys such as tokenizer.ggml.scores).
+// and 1, a type other than the one GGUF fixes for keys such as tokenizer.ggml.scores, and an
+// alignment that is no power of two from 8 to 65536).
 void read_gguf_metadata(ByteReader& reader, size_t n_keys, DecodeBudget& budget,
                         Metadata& metadata);
+
+// general.alignment, 32 when the file has none; read_gguf_metadata has checked it.
+int64_t gguf_alignment(const Metadata& metadata);
 
 }  // namespace fathom::weights
