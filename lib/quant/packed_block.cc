@@ -1,5 +1,5 @@
 // Reads the packed layout back, section by section: the definition of what its bits mean.
-// Called by quant/unpack, kernels/scalar/matmul. Read next: quant/packed.h,
+// Called by quant/pack (unpack_row), kernels/scalar/matmul. Read next: quant/packed.h,
 // kernels/scalar/matmul.cc.
 #include "quant/packed_block.h"
 
@@ -11,8 +11,56 @@ namespace fathom::quant {
 
 namespace {
 
-const uint8_t* bytes_at(const std::byte* tile, int offset) {
-  return reinterpret_cast<const uint8_t*>(tile + offset);
+// Byte (vector, row r, i) of a section of vectors of 16 rows x 4 codes.
+int code_byte(const std::byte* section, int vector, int r, int i) {
+  return std::to_integer<int>(section[(vector * kGroupRows + r) * 4 + i]);
+}
+
+// Four bits of code vector v = k / 4: low half for k < 16, high half above.
+int nibble_at(const TileRow& row, int b, int k) {
+  const int byte = code_byte(row.tile + row.layout.codes, 4 * b + k % 16 / 4, row.r, k % 4);
+  return k < 16 ? byte & 15 : byte >> 4;
+}
+
+// Two bits: field v % 4 of vector v / 4.
+int field2_at(const TileRow& row, int offset, int b, int k) {
+  const int v = k / 4;
+  const int byte = code_byte(row.tile + offset, 2 * b + v / 4, row.r, k % 4);
+  return byte >> (2 * (v % 4)) & 3;
+}
+
+// One bit: 4r + i of mask v.
+int high1_at(const TileRow& row, int b, int k) {
+  const int bit = 4 * row.r + k % 4;
+  const std::byte* mask = row.tile + row.layout.high + (8 * b + k / 4) * 8;
+  return std::to_integer<int>(mask[bit / 8]) >> (bit % 8) & 1;
+}
+
+// The signed code that multiplies: code - zero.
+int code_at(const TileRow& row, int b, int k) {
+  const TileLayout& at = row.layout;
+  switch (row.type) {
+    case DType::kQ4_0:
+      return nibble_at(row, b, k) - 8;
+    case DType::kQ5_0:
+      return (nibble_at(row, b, k) | high1_at(row, b, k) << 4) - 16;
+    case DType::kQ5_1:
+    case DType::kQ5_K:
+      return nibble_at(row, b, k) | high1_at(row, b, k) << 4;
+    case DType::kQ8_0:
+      return code_byte(row.tile + at.codes, 8 * b + k / 4, row.r, k % 4) - 128;
+    case DType::kQ6_K:
+      return (nibble_at(row, b, k) | field2_at(row, at.high, b, k) << 4) - 32;
+    case DType::kQ3_K:
+      return (field2_at(row, at.codes, b, k) | high1_at(row, b, k) << 2) - 4;
+    case DType::kQ2_K:
+      return field2_at(row, at.codes, b, k);
+    case DType::kIQ4_NL:
+    case DType::kIQ4_XS:
+      return kIq4Values[nibble_at(row, b, k)];
+    default:  // Q4_1, Q4_K
+      return nibble_at(row, b, k);
+  }
 }
 
 float f16_at(const std::byte* section, int index) {
@@ -21,194 +69,88 @@ float f16_at(const std::byte* section, int index) {
   return f16_to_f32(bits);
 }
 
-// Each function below adds its part of the code of (r, k), k = 4v + i, v = 0..7, to w.
-
-void add_nibbles(const uint8_t* block, PackedBlock* out) {
-  for (int v = 0; v < 4; ++v) {
-    for (int r = 0; r < kGroupRows; ++r) {
-      for (int i = 0; i < 4; ++i) {
-        const uint8_t byte = block[(v * kGroupRows + r) * 4 + i];
-        out->w[r][4 * v + i] = static_cast<int8_t>(byte & 15);
-        out->w[r][4 * v + i + 16] = static_cast<int8_t>(byte >> 4);
-      }
-    }
-  }
-}
-
-void add_codes2(const uint8_t* block, int shift, PackedBlock* out) {
-  for (int v = 0; v < 8; ++v) {
-    for (int r = 0; r < kGroupRows; ++r) {
-      for (int i = 0; i < 4; ++i) {
-        const uint8_t byte = block[((v / 4) * kGroupRows + r) * 4 + i];
-        const int field = byte >> (2 * (v % 4)) & 3;
-        out->w[r][4 * v + i] = static_cast<int8_t>(out->w[r][4 * v + i] | field << shift);
-      }
-    }
-  }
-}
-
-void add_high1(const uint8_t* block, int shift, PackedBlock* out) {
-  for (int v = 0; v < 8; ++v) {
-    uint64_t mask = 0;
-    std::memcpy(&mask, block + static_cast<ptrdiff_t>(v) * 8, sizeof mask);
-    for (int r = 0; r < kGroupRows; ++r) {
-      for (int i = 0; i < 4; ++i) {
-        const auto bit = static_cast<int>(mask >> (4 * r + i) & 1U);
-        out->w[r][4 * v + i] = static_cast<int8_t>(out->w[r][4 * v + i] | bit << shift);
-      }
-    }
-  }
-}
-
-void subtract_zero(int zero, PackedBlock* out) {
-  for (auto& row : out->w) {
-    for (int8_t& code : row) {
-      code = static_cast<int8_t>(code - zero);
-    }
-  }
-}
-
-void map_iq4(PackedBlock* out) {
-  for (auto& row : out->w) {
-    for (int8_t& code : row) {
-      code = kIq4Values[code];
-    }
-  }
-}
-
-void clear_codes(PackedBlock* out) {
-  std::memset(out->w, 0, sizeof out->w);
-}
-
-void read_bytes(const uint8_t* block, PackedBlock* out) {
-  for (int v = 0; v < 8; ++v) {
-    for (int r = 0; r < kGroupRows; ++r) {
-      for (int i = 0; i < 4; ++i) {
-        out->w[r][4 * v + i] = static_cast<int8_t>(block[(v * kGroupRows + r) * 4 + i] - 128);
-      }
-    }
-  }
-}
-
-void read_codes(DType type, const std::byte* tile, const TileLayout& layout, int b,
-                PackedBlock* out) {
-  const uint8_t* codes = bytes_at(tile, layout.codes);
-  const uint8_t* nibbles = codes + static_cast<ptrdiff_t>(b) * 256;
-  const uint8_t* codes2 = codes + static_cast<ptrdiff_t>(b) * 128;
-  switch (type) {
-    case DType::kQ4_0:
-      add_nibbles(nibbles, out);
-      subtract_zero(8, out);
-      break;
-    case DType::kQ5_0:
-      add_nibbles(nibbles, out);
-      add_high1(bytes_at(tile, layout.high) + static_cast<ptrdiff_t>(b) * 64, 4, out);
-      subtract_zero(16, out);
-      break;
-    case DType::kQ5_1:
-    case DType::kQ5_K:
-      add_nibbles(nibbles, out);
-      add_high1(bytes_at(tile, layout.high) + static_cast<ptrdiff_t>(b) * 64, 4, out);
-      break;
-    case DType::kQ8_0:
-      read_bytes(codes + static_cast<ptrdiff_t>(b) * 512, out);
-      break;
-    case DType::kQ6_K:
-      add_nibbles(nibbles, out);
-      add_codes2(bytes_at(tile, layout.high) + static_cast<ptrdiff_t>(b) * 128, 4, out);
-      subtract_zero(32, out);
-      break;
-    case DType::kQ3_K:
-      clear_codes(out);
-      add_codes2(codes2, 0, out);
-      add_high1(bytes_at(tile, layout.high) + static_cast<ptrdiff_t>(b) * 64, 2, out);
-      subtract_zero(4, out);
-      break;
-    case DType::kQ2_K:
-      clear_codes(out);
-      add_codes2(codes2, 0, out);
-      break;
-    case DType::kIQ4_NL:
-    case DType::kIQ4_XS:
-      add_nibbles(nibbles, out);
-      map_iq4(out);
-      break;
-    default:  // Q4_1, Q4_K
-      add_nibbles(nibbles, out);
-      break;
-  }
-}
-
-void read_block_scales(const std::byte* tile, const TileLayout& layout, int b, PackedBlock* out) {
-  out->group_k = kBlockK;
-  out->has_min = layout.mins >= 0;
-  for (int r = 0; r < kGroupRows; ++r) {
-    out->scale[0][r] = f16_at(tile + layout.scales, b * kGroupRows + r);
-    if (out->has_min) {
-      out->min[0][r] = -f16_at(tile + layout.mins, b * kGroupRows + r);
-    }
-  }
-}
-
-// Sub-scale (a small integer) and sub-minimum of row r in 16- or 32-group g of the tile.
+// Sub-scale (a small integer) and sub-minimum of group g of the tile.
 struct SubScale {
   int scale = 0;
   int min = 0;
 };
 
-SubScale sub_scale_at(DType type, const std::byte* sub, int g, int r) {
-  const int at = kGroupRows * g + r;
-  const auto byte_at = [&] { return std::to_integer<uint8_t>(sub[at]); };
-  switch (type) {
+SubScale sub_scale_at(const TileRow& row, int g) {
+  const std::byte* sub = row.tile + row.layout.sub;
+  const int at = kGroupRows * g + row.r;
+  const auto byte = [&] { return std::to_integer<uint8_t>(sub[at]); };
+  switch (row.type) {
     case DType::kQ2_K:
-      return {byte_at() & 15, byte_at() >> 4};
+      return {byte() & 15, byte() >> 4};
     case DType::kQ3_K:
       return {packed6_at(sub, at) - 32, 0};
     case DType::kQ6_K:
-      return {static_cast<int8_t>(byte_at()), 0};
+      return {static_cast<int8_t>(byte()), 0};
     case DType::kIQ4_XS:
-      return {byte_at() - 32, 0};
+      return {byte() - 32, 0};
     default:  // Q4_K, Q5_K
       return {packed6_at(sub, at), packed6_at(sub, 128 + at)};
   }
 }
 
-void read_super_scales(DType type, const std::byte* tile, const TileLayout& layout, int b,
-                       PackedBlock* out) {
-  const bool is_by16 = type == DType::kQ2_K || type == DType::kQ3_K || type == DType::kQ6_K;
-  out->group_k = is_by16 ? 16 : kBlockK;
-  out->has_min = layout.mins >= 0;
-  const int n_groups = kBlockK / out->group_k;
+void read_block_scale(const TileRow& row, int b, PackedRow* out) {
+  out->scale[0] = f16_at(row.tile + row.layout.scales, b * kGroupRows + row.r);
+  if (has_min(row.type)) {
+    out->min[0] = -f16_at(row.tile + row.layout.mins, b * kGroupRows + row.r);
+  }
+}
+
+void read_super_scales(const TileRow& row, int b, PackedRow* out) {
+  const int n_groups = kBlockK / group_k_of(row.type);
   for (int g = 0; g < n_groups; ++g) {
-    for (int r = 0; r < kGroupRows; ++r) {
-      const SubScale sub = sub_scale_at(type, tile + layout.sub, b * n_groups + g, r);
-      out->scale[g][r] = f16_at(tile + layout.scales, r) * static_cast<float>(sub.scale);
-      if (out->has_min) {
-        out->min[g][r] = f16_at(tile + layout.mins, r) * static_cast<float>(sub.min);
-      }
+    const SubScale sub = sub_scale_at(row, b * n_groups + g);
+    out->scale[g] = f16_at(row.tile + row.layout.scales, row.r) * static_cast<float>(sub.scale);
+    if (has_min(row.type)) {
+      out->min[g] = f16_at(row.tile + row.layout.mins, row.r) * static_cast<float>(sub.min);
     }
   }
 }
 
 }  // namespace
 
-int packed6_at(const std::byte* section, int j) {
-  const auto* a = reinterpret_cast<const uint8_t*>(section);
-  if (j < 192) {
-    return a[j] & 63;
-  }
-  const int o = j - 192;
-  return a[o] >> 6 | a[64 + o] >> 6 << 2 | a[128 + o] >> 6 << 4;
+int group_k_of(DType type) {
+  const bool is_by16 = type == DType::kQ2_K || type == DType::kQ3_K || type == DType::kQ6_K;
+  return is_by16 ? 16 : kBlockK;
 }
 
-void read_packed_block(DType type, const std::byte* tile, const TileLayout& layout, int b,
-                       PackedBlock* out) {
-  read_codes(type, tile, layout, b, out);
-  if (layout.sub < 0) {
-    read_block_scales(tile, layout, b, out);
-  } else {
-    read_super_scales(type, tile, layout, b, out);
+bool has_min(DType type) {
+  switch (type) {
+    case DType::kQ4_1:
+    case DType::kQ5_1:
+    case DType::kQ2_K:
+    case DType::kQ4_K:
+    case DType::kQ5_K:
+      return true;
+    default:
+      return false;
   }
+}
+
+int packed6_at(const std::byte* section, int j) {
+  const auto at = [&](int index) { return std::to_integer<int>(section[index]); };
+  if (j < 192) {
+    return at(j) & 63;
+  }
+  const int o = j - 192;
+  return at(o) >> 6 | at(64 + o) >> 6 << 2 | at(128 + o) >> 6 << 4;
+}
+
+PackedRow read_packed_row(const TileRow& row, int b) {
+  PackedRow out = {};
+  for (int k = 0; k < kBlockK; ++k) {
+    out.w[k] = static_cast<int8_t>(code_at(row, b, k));
+  }
+  if (row.layout.sub < 0) {
+    read_block_scale(row, b, &out);
+  } else {
+    read_super_scales(row, b, &out);
+  }
+  return out;
 }
 
 }  // namespace fathom::quant

@@ -20,7 +20,7 @@ namespace {
 
 using quant::kBlockK;
 using quant::kGroupRows;
-using quant::PackedBlock;
+using quant::PackedRow;
 
 constexpr int kRowChunk = 16;  // activation rows that share one decoded weight block
 constexpr int kTileBlocks = quant::kTileK / kBlockK;
@@ -54,20 +54,23 @@ int32_t dot(const int8_t* w, const int8_t* q, int n) {
   return sum;
 }
 
-// One 32-block of codes times one activation row.
-void add_code_block(const PackedBlock& w, const RowsView& rows, int64_t slot, float* f) {
-  const int n_groups = kBlockK / w.group_k;
+// One 32-block of codes (16 lanes) times one activation row.
+template <DType kType>
+void add_code_block(const PackedRow (&w)[kGroupRows], const RowsView& rows, int64_t slot,
+                    float* f) {
+  const int group_k = quant::group_k_of(kType);
+  const int n_groups = kBlockK / group_k;
   const int8_t* q = rows.q + slot * kBlockK;
   const float da = rows.d[slot];
   for (int g = 0; g < n_groups; ++g) {
     const int32_t sum = n_groups == 1 ? rows.sums[slot] : rows.half_sums[slot * 2 + g];
     const float scaled_sum = da * static_cast<float>(sum);
     for (int lane = 0; lane < kGroupRows; ++lane) {
-      const int32_t acc = dot(w.w[lane] + g * w.group_k, q + g * w.group_k, w.group_k);
-      const float scaled = static_cast<float>(acc) * w.scale[g][lane];
+      const int32_t acc = dot(w[lane].w + g * group_k, q + g * group_k, group_k);
+      const float scaled = static_cast<float>(acc) * w[lane].scale[g];
       f[lane] = std::fma(scaled, da, f[lane]);
-      if (w.has_min) {
-        f[lane] = std::fma(-w.min[g][lane], scaled_sum, f[lane]);
+      if (quant::has_min(kType)) {
+        f[lane] = std::fma(-w[lane].min[g], scaled_sum, f[lane]);
       }
     }
   }
@@ -114,10 +117,14 @@ void add_block(const MatmulArgs& args, const std::byte* tile, int n_tile_blocks,
       add(tile + b * kBlockBytes, args.rows, slot, sums->segment[m]);
     }
   } else {
-    PackedBlock w;
-    quant::read_packed_block(kType, tile, quant::tile_layout(kType, n_tile_blocks), b, &w);
+    PackedRow w[kGroupRows];
+    for (int lane = 0; lane < kGroupRows; ++lane) {
+      w[lane] =
+          quant::read_packed_row({kType, tile, quant::tile_layout(kType, n_tile_blocks), lane}, b);
+    }
     for (int m = 0; m < n; ++m) {
-      add_code_block(w, args.rows, slot_of(args.rows, block, first + m), sums->segment[m]);
+      const int64_t slot = slot_of(args.rows, block, first + m);
+      add_code_block<kType>(w, args.rows, slot, sums->segment[m]);
     }
   }
 }
