@@ -32,6 +32,7 @@ class JsonText {
   void parse(Walk walk) {
     try {
       document_ = parser_.iterate(padded_);
+      is_walking_ = true;
       walk(ondemand::object(document_.get_object()));
       if (document_.current_location().error() == simdjson::SUCCESS) {
         fail_here("text after the end of the object", "one JSON object");
@@ -41,8 +42,11 @@ class JsonText {
     }
   }
 
-  // Where the walk stands.
+  // Where the walk stands; 0 when the text is broken as a whole (not UTF-8, an open string).
   [[nodiscard]] size_t offset() {
+    if (!is_walking_) {
+      return 0;
+    }
     const char* location = nullptr;
     if (document_.current_location().get(location) != simdjson::SUCCESS) {
       return padded_.size();
@@ -65,6 +69,7 @@ class JsonText {
   simdjson::padded_string padded_;
   ondemand::parser parser_;
   ondemand::document document_;
+  bool is_walking_ = false;
 };
 
 // A number as exactly as it is written: int64, else uint64 when it fits, else double.

@@ -1,0 +1,122 @@
+// Tests of weights/hf_folder: single files, shards, and folders that are no models.
+#include "weights/hf_folder.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "support/error_check.h"
+#include "support/safetensors_builder.h"
+#include "support/temp_folder.h"
+
+namespace fathom::weights {
+
+namespace {
+
+using test::expect_error;
+using test::SafetensorsBuilder;
+
+using Shape = std::vector<int64_t>;
+
+class HfFolder : public testing::Test {
+ protected:
+  void write_config() { folder_.write("config.json", R"({"model_type": "llama", "eps": 1e-6})"); }
+
+  void write_tensors(std::string_view name, const std::vector<std::string>& tensors) {
+    SafetensorsBuilder file;
+    for (const std::string& tensor : tensors) {
+      file.add(tensor, Shape{2}, {1, 2});
+    }
+    folder_.write(name, file.bytes());
+  }
+
+  void write_index(std::string_view weight_map) {
+    folder_.write("model.safetensors.index.json",
+                  "{\"weight_map\": " + std::string(weight_map) + "}");
+  }
+
+  void expect(ErrorCode code, std::initializer_list<std::string_view> parts) {
+    expect_error([&] { open_hf_folder(folder_.path()); }, code, parts);
+  }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(HfFolder, ReadsConfigGenerationConfigAndTensors) {
+  write_config();
+  folder_.write("generation_config.json", R"({"eos_token_id": [2, 3]})");
+  write_tensors("model.safetensors", {"a", "b"});
+  const auto model = open_hf_folder(folder_.path());
+  EXPECT_EQ(model->metadata.source(), Source::kHuggingFace);
+  EXPECT_EQ(model->metadata.path(), folder_.path_of("config.json"));
+  EXPECT_EQ(model->metadata.get_string("model_type"), "llama");
+  EXPECT_EQ(model->metadata.get_double("eps"), 1e-6);
+  EXPECT_EQ(*model->metadata.find_ints("generation.eos_token_id"), (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(model->tensors.tensors().size(), 2U);
+}
+
+TEST_F(HfFolder, ReadsShards) {
+  write_config();
+  write_tensors("one.safetensors", {"a"});
+  write_tensors("two.safetensors", {"b", "c"});
+  write_index(R"({"a": "one.safetensors", "b": "two.safetensors", "c": "two.safetensors"})");
+  EXPECT_EQ(open_hf_folder(folder_.path())->tensors.tensors().size(), 3U);
+}
+
+TEST_F(HfFolder, ShardsHoldWhatTheIndexSays) {
+  write_config();
+  write_tensors("one.safetensors", {"a"});
+  write_tensors("two.safetensors", {"b"});
+  write_index(R"({"a": "one.safetensors", "b": "two.safetensors", "c": "two.safetensors"})");
+  expect(ErrorCode::kCorruptFile, {"index.json", "tensor \"c\"", "found it nowhere"});
+  write_index(R"({"a": "one.safetensors", "b": "one.safetensors"})");
+  expect(ErrorCode::kCorruptFile, {"tensor \"b\"", "found it nowhere", "in one.safetensors"});
+  write_index(R"({"a": "two.safetensors", "b": "one.safetensors"})");
+  expect(ErrorCode::kCorruptFile, {"tensor \"a\"", "found it in one.safetensors"});
+  write_index(R"({"a": "three.safetensors"})");
+  expect(ErrorCode::kNotFound, {"three.safetensors: no such file", "index.json names it"});
+  write_tensors("two.safetensors", {"a"});
+  write_index(R"({"a": "one.safetensors", "b": "two.safetensors"})");
+  expect(ErrorCode::kCorruptFile, {"one.safetensors", "two.safetensors", "'a' is there twice"});
+}
+
+TEST_F(HfFolder, ShardNamesAreNoPaths) {
+  write_config();
+  for (const char* name :
+       {"../x.safetensors", "/etc/passwd", "sub/x.safetensors", "..", ".", "", "a\\u0000b"}) {
+    SCOPED_TRACE(name);
+    write_index("{\"a\": \"" + std::string(name) + "\"}");
+    expect(ErrorCode::kCorruptFile, {"tensor \"a\"", "without a folder"});
+  }
+}
+
+TEST_F(HfFolder, FoldersThatAreNoModels) {
+  expect(ErrorCode::kNotFound, {"no config.json", "Hugging Face model folder or a GGUF file"});
+  folder_.write("m.gguf", "x");
+  expect(ErrorCode::kNotFound, {"no config.json", "give the file", "m.gguf"});
+  write_config();
+  expect(ErrorCode::kNotFound, {"no weights", "model.safetensors"});
+  folder_.write("pytorch_model-00001-of-00002.bin", "x");
+  expect(ErrorCode::kUnsupported, {"pytorch_model-00001-of-00002.bin", "safetensors"});
+}
+
+TEST_F(HfFolder, BrokenFilesAreNamed) {
+  folder_.write("config.json", "{");
+  expect(ErrorCode::kCorruptFile, {"config.json: byte "});
+  folder_.write("config.json", "");
+  expect(ErrorCode::kCorruptFile, {"config.json", "empty"});
+  folder_.write("config.json", std::string((size_t{16} << 20) + 1, ' '));
+  expect(ErrorCode::kCorruptFile, {"config.json: byte 0: size: found 16777217 bytes"});
+  write_config();
+  folder_.write("generation_config.json", "[]");
+  write_tensors("model.safetensors", {"a"});
+  expect(ErrorCode::kCorruptFile, {"generation_config.json: byte "});
+}
+
+TEST_F(HfFolder, AFifoIsRefusedAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(folder_.path_of("config.json").c_str(), 0600), 0);
+  expect(ErrorCode::kInvalidArgument, {"config.json", "FIFO"});
+}
+
+}  // namespace
+
+}  // namespace fathom::weights
