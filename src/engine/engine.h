@@ -16,19 +16,23 @@
 
 namespace fathom::engine {
 
+class Batch;
 class Sequence;
+struct BatchShare;
 
 struct EngineOptions {
-  int64_t max_batched_tokens = 512;  // rows of one step; prompts are cut into chunks of at most this
-  int64_t max_sequences = 8;         // running at once; others wait
-  int64_t context = 4096;            // positions of one sequence
-  bool use_kv_cache = true;          // false: every step recomputes the whole sequence
-  uint8_t arithmetic = 0;            // of page headers: 0 int8 activations, 1 f32 reference
+  int64_t max_batched_tokens =
+      512;                    // rows of one step; prompts are cut into chunks of at most this
+  int64_t max_sequences = 8;  // running at once; others wait
+  int64_t context = 4096;     // positions of one sequence
+  bool use_kv_cache = true;   // false: every step recomputes the whole sequence
+  uint8_t arithmetic = 0;     // of page headers: 0 int8 activations, 1 f32 reference
 };
 
 class Engine {
  public:
-  // All must outlive the engine. The model's limits must cover the options. Logit rows come from `scratch`.
+  // All must outlive the engine. The model's limits must cover the options. Logit rows come from
+  // `scratch`.
   Engine(model::Model& model, ops::Exec& exec, kv::PagePool& pages, MemoryPool& scratch,
          const EngineOptions& options);
   ~Engine();
@@ -52,25 +56,27 @@ class Engine {
   // Rows computed so far, prompts and generated tokens together.
   [[nodiscard]] int64_t n_rows_computed() const { return n_rows_computed_; }
 
-  // Logits of the last step [n_logits, n_vocab], for tests and `fathom logits`.
-  [[nodiscard]] ops::Rows last_logits() const { return logits_; }
-
  private:
+  void check(const Request& request) const;
+  void drop_cancelled();
   void admit();
+  void choose_rows();
   void publish(Sequence& sequence, std::span<const float> logits);
   void finish(Sequence& sequence, FinishReason reason, std::string_view message);
+  bool end_faulty_sequence();
+  [[nodiscard]] int64_t positions_needed(const Request& request) const;
 
   model::Model* model_;
   ops::Exec* exec_;
   kv::PagePool* pages_;
   EngineOptions options_;
-  ops::Rows logits_;
-  std::vector<std::unique_ptr<Sequence>> waiting_;
+  ops::Rows logits_;                                // [max_sequences, n_vocab]
+  std::vector<std::unique_ptr<Sequence>> waiting_;  // in order of arrival
   std::vector<std::unique_ptr<Sequence>> running_;
+  std::unique_ptr<Batch> batch_;
+  std::vector<BatchShare> shares_;  // of the step at hand
   RequestId next_id_ = 1;
   int64_t n_rows_computed_ = 0;
-  struct Batch;
-  std::unique_ptr<Batch> batch_;
 };
 
 }  // namespace fathom::engine

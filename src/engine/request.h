@@ -14,11 +14,11 @@ namespace fathom::engine {
 using RequestId = uint64_t;
 
 struct Request {
-  std::vector<int32_t> prompt;       // at least one id
-  sample::SamplingParams sampling;   // seed already chosen
-  int64_t max_tokens = -1;           // -1: until the context is full
-  std::vector<int32_t> end_tokens;   // ids that end the answer; empty: none (ignore_eos)
-  uint32_t choice = 0;               // index among the choices of one prompt, keys the generator
+  std::vector<int32_t> prompt;      // at least one id
+  sample::SamplingParams sampling;  // seed already chosen
+  int64_t max_tokens = -1;          // -1: until the context is full
+  std::vector<int32_t> end_tokens;  // ids that end the answer; empty: none (ignore_eos)
+  uint32_t choice = 0;              // index among the choices of one prompt, keys the generator
 };
 
 enum class FinishReason : uint8_t { kStop, kLength, kCancelled, kError };
@@ -36,8 +36,8 @@ struct TokenEvent {
 struct Usage {
   int64_t prompt_tokens = 0;
   int64_t generated_tokens = 0;
-  double prefill_s = 0;    // from admission to the first token
-  double decode_s = 0;     // from the first token to the last
+  double prefill_s = 0;           // from admission to the first token
+  double decode_s = 0;            // from the first token to the last
   int64_t rows_after_prompt = 0;  // rows computed for steps after the first token
 };
 

@@ -21,7 +21,8 @@ struct PageShape {
 // "bf16", "f32"
 std::string_view name_of(PageType type);
 
-// The inverse. Error: kUnsupported for types that other programs have (f16, q8_0, q4_0), with the list of ours.
+// The inverse. Error: kUnsupported for types that other programs have (f16, q8_0, q4_0), with the
+// list of ours.
 PageType parse_page_type(std::string_view name);
 
 // Bytes of K (the same for V) of one head in one page.

@@ -13,7 +13,9 @@ namespace fathom::kv {
 class PageTable {
  public:
   PageTable(PagePool& pool, PageHeader header) : pool_(&pool), header_(header) {}
+
   ~PageTable() { clear(); }
+
   PageTable(const PageTable&) = delete;
   PageTable& operator=(const PageTable&) = delete;
 

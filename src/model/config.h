@@ -38,14 +38,14 @@ struct LayerOptions {
   int64_t ffn_size = 0;
   kernels::Activation activation = kernels::Activation::kSilu;
   NormPlacement norm_placement = NormPlacement::kPre;
-  bool qk_norm = false;    // RMS norm per head on q and k before the rotation
+  bool qk_norm = false;  // RMS norm per head on q and k before the rotation
   bool qkv_bias = false;
   bool output_bias = false;
   bool ffn_bias = false;
   int64_t window = 0;      // sliding window in tokens, itself included; 0: all
   double score_scale = 0;  // usually head_dim^-0.5
   double score_soft_cap = 0;
-  int rope = 0;            // index into ModelConfig::ropes
+  int rope = 0;  // index into ModelConfig::ropes
 };
 
 struct ModelConfig {
@@ -58,14 +58,14 @@ struct ModelConfig {
   bool norm_adds_one = false;  // the file stores w, the norm multiplies by 1 + w
   double embed_scale = 1.0;
   double logit_soft_cap = 0.0;
-  bool tied_head = false;      // the embedding matrix is the output head
+  bool tied_head = false;            // the embedding matrix is the output head
   std::vector<LayerOptions> layers;  // [n_layers]
   std::vector<RopeOptions> ropes;
 };
 
 // Refuses configs that no file of a sane model has: sizes not positive or absurd, n_heads not a
-// multiple of n_kv_heads, rotary_dim odd or above head_dim, theta or eps not finite. Error: kCorruptFile naming
-// `path`, the field, found and allowed.
+// multiple of n_kv_heads, rotary_dim odd or above head_dim, theta or eps not finite. Error:
+// kCorruptFile naming `path`, the field, found and allowed.
 void check(const ModelConfig& config, const std::string& path);
 
 }  // namespace fathom::model

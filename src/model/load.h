@@ -25,10 +25,10 @@ struct LoadOptions {
 struct LoadPlan {
   ModelConfig config;
   ModelWeightTypes types;
-  int64_t weight_bytes = 0;      // packed matrices and vectors, padding included
-  int64_t matrix_values = 0;     // for the bench: weights multiplied per token
-  int64_t token_bytes = 0;       // packed bytes read for one decoded token
-  bool rounds_f16 = false;       // F16 weights become BF16
+  int64_t weight_bytes = 0;   // packed matrices and vectors, padding included
+  int64_t matrix_values = 0;  // for the bench: weights multiplied per token
+  int64_t token_bytes = 0;    // packed bytes read for one decoded token
+  bool rounds_f16 = false;    // F16 weights become BF16
 };
 
 // Reads the config by the registry, binds names to parts, checks every shape. Errors: kUnsupported
@@ -39,8 +39,8 @@ LoadPlan plan_load(const weights::ModelFile& file, const LoadOptions& options);
 // Called with bytes done and bytes in all, from the loading thread.
 using LoadProgress = std::function<void(int64_t, int64_t)>;
 
-// Packs all tensors into `pool` (weight_bytes must fit) with all threads, releasing file pages behind
-// itself. Error: kCorruptFile for a NaN or infinite scale (tensor and row named).
+// Packs all tensors into `pool` (weight_bytes must fit) with all threads, releasing file pages
+// behind itself. Error: kCorruptFile for a NaN or infinite scale (tensor and row named).
 std::unique_ptr<ModelWeights> load_weights(const weights::ModelFile& file, const LoadPlan& plan,
                                            const LoadOptions& options, MemoryPool& pool,
                                            ThreadPool& threads, const LoadProgress& progress);

@@ -10,10 +10,10 @@
 namespace fathom::model {
 
 struct StepInput {
-  std::span<const int32_t> token_ids;                 // [n_tokens]  id of each row
-  std::span<const int64_t> positions;                 // [n_tokens]  position in its sequence
-  std::span<const ops::SequenceRows> sequences;       // [n_seqs]    rows and pages, in row order
-  std::span<const int64_t> logit_rows;                // [n_logits]  rows whose logits are wanted, rising
+  std::span<const int32_t> token_ids;            // [n_tokens]  id of each row
+  std::span<const int64_t> positions;            // [n_tokens]  position in its sequence
+  std::span<const ops::SequenceRows> sequences;  // [n_seqs]    rows and pages, in row order
+  std::span<const int64_t> logit_rows;           // [n_logits]  rows whose logits are wanted, rising
 };
 
 }  // namespace fathom::model

@@ -16,14 +16,14 @@ struct LayerWeights {
   const float* attn_post_norm = nullptr;  // [hidden], sandwich only
   const float* ffn_norm = nullptr;
   const float* ffn_post_norm = nullptr;
-  const float* q_norm = nullptr;          // [head_dim]
+  const float* q_norm = nullptr;  // [head_dim]
   const float* k_norm = nullptr;
-  quant::PackedMatrix q, k, v, output;    // q, k, v lie one after the other
+  quant::PackedMatrix q, k, v, output;  // q, k, v lie one after the other
   const float* q_bias = nullptr;
   const float* k_bias = nullptr;
   const float* v_bias = nullptr;
   const float* output_bias = nullptr;
-  quant::PackedMatrix gate, up, down;     // gate and up have alternating groups when of one type
+  quant::PackedMatrix gate, up, down;  // gate and up have alternating groups when of one type
   const float* gate_bias = nullptr;
   const float* up_bias = nullptr;
   const float* down_bias = nullptr;
@@ -38,11 +38,12 @@ struct ModelWeights {
   std::vector<std::vector<float>> inv_freq;  // per kind of rope: [rotary_dim / 2]
 };
 
-// Which forms of activations the weights of each place need (union over layers); known before loading.
+// Which forms of activations the weights of each place need (union over layers); known before
+// loading.
 struct ModelWeightTypes {
-  ops::RowForms hidden_in;   // q, k, v, gate, up
-  ops::RowForms output_in;   // attention output
-  ops::RowForms down_in;     // down
+  ops::RowForms hidden_in;  // q, k, v, gate, up
+  ops::RowForms output_in;  // attention output
+  ops::RowForms down_in;    // down
   ops::RowForms head_in;
 };
 

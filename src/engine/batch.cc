@@ -1,0 +1,51 @@
+// Positions follow from num_computed, slots from the page table: there is no second source.
+#include "engine/batch.h"
+
+#include "base/check.h"
+
+namespace fathom::engine {
+
+Batch::Batch(int64_t max_tokens, int64_t max_sequences) {
+  token_ids_.reserve(static_cast<size_t>(max_tokens));
+  positions_.reserve(static_cast<size_t>(max_tokens));
+  sequences_.reserve(static_cast<size_t>(max_sequences));
+  logit_rows_.reserve(static_cast<size_t>(max_sequences));
+}
+
+void Batch::fill(const std::vector<BatchShare>& shares) {
+  token_ids_.clear();
+  positions_.clear();
+  sequences_.clear();
+  logit_rows_.clear();
+  for (const BatchShare& share : shares) {
+    Sequence& sequence = *share.sequence;
+    const int64_t first = sequence.num_computed;
+    FATHOM_CHECK(first + share.n_rows <= sequence.n_tokens());
+    FATHOM_CHECK(first + share.n_rows <= sequence.pages().capacity());
+    sequences_.push_back(
+        {static_cast<int64_t>(token_ids_.size()), share.n_rows, first, sequence.pages().pages()});
+    for (int64_t i = 0; i < share.n_rows; ++i) {
+      token_ids_.push_back(sequence.tokens()[static_cast<size_t>(first + i)]);
+      positions_.push_back(first + i);
+    }
+    if (share.completes) {
+      logit_rows_.push_back(static_cast<int64_t>(token_ids_.size()) - 1);
+    }
+  }
+}
+
+model::StepInput Batch::input() const {
+  return {token_ids_, positions_, sequences_, logit_rows_};
+}
+
+size_t Batch::share_of_row(int64_t row) const {
+  for (size_t i = 0; i < sequences_.size(); ++i) {
+    if (row < sequences_[i].first_row + sequences_[i].n_rows) {
+      return i;
+    }
+  }
+  FATHOM_CHECK(false);
+  return 0;
+}
+
+}  // namespace fathom::engine
