@@ -2,7 +2,7 @@
 // the definition (docs/numbers.md), and each instruction set overwrites the entries it has with
 // twins that give the same bits.
 // Called by ops. Kernels are noexcept, allocate nothing, start no threads; ops has checked shapes.
-// Read next: kernels/scalar/matmul.cc, kernels/dispatch.h.
+// Read next: kernels/entries.h (the list of entries), kernels/scalar/matmul.cc, kernels/dispatch.h.
 #pragma once
 
 #include <cstddef>
@@ -147,16 +147,6 @@ struct KernelTable {
                      const float* o2, int head_dim) noexcept = nullptr;
   // o[head_dim] = o / l
   void (*finish_attend)(float* o, float l, int head_dim) noexcept = nullptr;
-};
-
-// Visits every entry: fn(name, pointer to the entry). The list that --kernels prints, the
-// self-test walks and the tests compare; defined in entries.cc. An entry is named
-// "matmul_few.Q4_0".
-struct EntryRef {
-  const char* family = nullptr;  // "matmul_few"
-  int index = -1;                // position in the array, -1 for a single entry
-  const char* index_name = "";   // "Q4_0", "BF16", "silu" ...
-  void* const* slot = nullptr;   // the pointer inside the given table
 };
 
 }  // namespace fathom::kernels
