@@ -1,0 +1,193 @@
+// Many rows of activations times integer weights: prefill, limited by arithmetic.
+// Called by avx2/fill.cc, vnni/fill.cc. Read next: lanes/gemv.h (the formula), lanes/many.h
+// (loops).
+//
+// A panel of kVectors groups x 512 k is widened once to byte codes and f32 scales (16 KB + 6 KB:
+// L1) and used by every row of a chunk. The register block, 32 outputs x 6 rows on AVX-512, takes
+// per 4 k: 2 loads, 6 broadcasts, 12 dot instructions; per 32 k: 24 fma (36 with a minimum).
+#pragma once
+
+#include "kernels/lanes/gemv.h"
+#include "kernels/lanes/many.h"
+
+namespace fathom::kernels {
+namespace {
+
+template <class W, class Dot>
+class IntGemm {
+ public:
+  using L = typename W::L;
+  using F = typename L::F;
+  using B = typename L::B;
+  static constexpr int kVectors = L::kVectors;
+  static constexpr int kRows = L::kIntRows;
+  // Rows whose starts (and scaled sums) and results fit beside the panel; a multiple of kRows.
+  static constexpr int kChunk = W::kGroupK == 32 ? 240 : 180;
+
+ private:
+  static constexpr int kZero = Dot::kIsSigned ? 0 : W::kZero;
+  static constexpr int kHalves = W::kGroupsOfBlock;
+  static constexpr int kUnits = kSegmentBlocks * kHalves;  // scale groups of a segment
+  static constexpr int kSteps = W::kGroupK / 4;
+  static constexpr bool kOwnSums = W::kHasMin && kHalves == 2;  // rows.ds is per 32 only
+
+  // Sections of the scratch memory.
+  static constexpr int kScaleBytes = kUnits * kVectors * 64;
+  static constexpr int kScales = kSegmentBlocks * 8 * kVectors * 64;  // after the codes
+  static constexpr int kMagicScales = kScales + kScaleBytes;
+  static constexpr int kOffsets = kMagicScales + kScaleBytes;
+  static constexpr int kStarts = kOffsets + (W::kHasMin ? kScaleBytes : 0);
+  static constexpr int kSums = kStarts + (kZero != 0 ? kUnits * kChunk * 4 : 0);
+
+ public:
+  static constexpr int kScratchUsed = kSums + (kOwnSums ? kUnits * kChunk * 4 : 0);
+
+  explicit IntGemm(const MatmulArgs& a)
+      : a_(a),
+        codes_(a.scratch),
+        scales_(floats_at(kScales)),
+        magic_scales_(floats_at(kMagicScales)),
+        offsets_(floats_at(kOffsets)),
+        starts_(reinterpret_cast<int32_t*>(a.scratch + kStarts)),
+        sums_(floats_at(kSums)) {}
+
+  // Blocks first_block .. + n_blocks - 1 of rows first_row .. + n_rows - 1: S starts and scaled
+  // sums.
+  void begin_segment(int64_t first_row, int n_rows, int first_block, int n_blocks) {
+    row_ = first_row;
+    block_ = first_block;
+    n_blocks_ = n_blocks;
+    for (int u = 0; u < n_blocks * kHalves; ++u) {
+      const int64_t at = (first_block + u / kHalves) * a_.rows.n_rows + first_row;
+      for (int m = 0; m < n_rows; ++m) {
+        if constexpr (kZero != 0) {
+          starts_[u * kChunk + m] = start_of<kZero, W::kGroupK>(a_.rows, at + m, u % kHalves);
+        }
+        if constexpr (kOwnSums) {
+          sums_[u * kChunk + m] = scaled_sum<W::kGroupK>(a_.rows, at + m, u % kHalves);
+        }
+      }
+    }
+  }
+
+  // Widens the segment of kVectors groups; beyond the call's last group that one is repeated.
+  void load_panel(int first_group) {
+    for (int n = 0; n < kVectors; ++n) {
+      const int g = first_group + n < a_.n_groups ? first_group + n : a_.n_groups - 1;
+      const std::byte* tile =
+          a_.weights + g * a_.group_stride_bytes +
+          static_cast<int64_t>(block_ / kTileBlocks) * W::tile_bytes(kTileBlocks);
+      for (int b = 0; b < n_blocks_; b += kTileBlocks) {
+        const int nb = n_blocks_ - b < kTileBlocks ? n_blocks_ - b : kTileBlocks;
+        widen(tile, nb, b, n);
+        tile += W::tile_bytes(nb);
+      }
+    }
+  }
+
+  // sum[n][m] of the segment for rows m .. m + kR - 1 of the chunk.
+  template <int kR>
+  [[gnu::always_inline]] void multiply(int m, F (&f)[kVectors][kR]) const {
+    const int64_t n_rows = a_.rows.n_rows;
+    const int8_t* q = a_.rows.q + (block_ * n_rows + row_ + m) * quant::kBlockK;
+    const float* d = a_.rows.d + block_ * n_rows + row_ + m;
+    const float* ds = kOwnSums ? sums_ + m : a_.rows.ds + block_ * n_rows + row_ + m;
+    const int32_t* start = starts_ + m;
+    const std::byte* codes = codes_;
+    for (int b = 0; b < n_blocks_; ++b) {
+      for (int h = 0; h < kHalves; ++h) {
+        unit<kR>(b * kHalves + h, codes, q + h * 16, start, d, ds, f);
+        codes += kSteps * kVectors * 64;
+        start += kChunk;
+        ds += kOwnSums ? kChunk : 0;
+      }
+      q += n_rows * quant::kBlockK;
+      d += n_rows;
+      ds += kOwnSums ? 0 : n_rows;
+    }
+  }
+
+ private:
+  float* floats_at(int offset) const { return reinterpret_cast<float*>(a_.scratch + offset); }
+
+  void widen(const std::byte* tile, int nb, int first_block, int n) {
+    const typename W::Tile t(tile, nb);
+    for (int b = 0; b < nb; ++b) {
+      std::byte* out = codes_ + ((first_block + b) * 8 * kVectors + n) * 64;
+      unroll<4>([&](auto step) {
+        constexpr int kV = decltype(step)::value;
+        B lo;
+        B hi;
+        t.codes.template pair<kV>(b, lo, hi);
+        L::store_bytes(out + kV * kVectors * 64, Dot::prepare(lo));
+        L::store_bytes(out + (kV + 4) * kVectors * 64, Dot::prepare(hi));
+      });
+      for (int h = 0; h < kHalves; ++h) {
+        const int at = (((first_block + b) * kHalves + h) * kVectors + n) * 16;
+        const F sw = t.scales.scale(b * kHalves + h);
+        L::store(scales_ + at, sw);
+        L::store(magic_scales_ + at, L::mul(sw, L::set1(-kMagic)));
+        if constexpr (W::kHasMin) {
+          L::store(offsets_ + at, t.scales.offset(b * kHalves + h));
+        }
+      }
+    }
+  }
+
+  // One scale group: kSteps x 4 k.
+  template <int kR>
+  [[gnu::always_inline]] void unit(int u, const std::byte* codes, const int8_t* q,
+                                   const int32_t* start, const float* d, const float* ds,
+                                   F (&f)[kVectors][kR]) const {
+    Dot dot[kVectors][kR];
+    for (int m = 0; m < kR; ++m) {
+      for (int n = 0; n < kVectors; ++n) {
+        dot[n][m].init(kZero != 0 ? start[m] : kMagicBits);
+      }
+    }
+    unroll<kSteps>([&](auto step) {
+      constexpr int kV = decltype(step)::value;
+      B w[kVectors];
+      for (int n = 0; n < kVectors; ++n) {
+        w[n] = L::load_bytes(codes + (kV * kVectors + n) * 64);
+      }
+      for (int m = 0; m < kR; ++m) {
+        const auto x = L::set1_quad(q + 32 * m + 4 * kV);
+        for (int n = 0; n < kVectors; ++n) {
+          dot[n][m].add(kV, w[n], x);
+        }
+      }
+    });
+    for (int n = 0; n < kVectors; ++n) {
+      const int at = (u * kVectors + n) * 16;
+      const F sw = L::load(scales_ + at);
+      const F magic_sw = L::load(magic_scales_ + at);
+      for (int m = 0; m < kR; ++m) {
+        const F sum = L::from_bits(dot[n][m].finish(kZero != 0 ? start[m] : kMagicBits));
+        f[n][m] = L::fma(L::fma(sum, sw, magic_sw), L::set1(d[m]), f[n][m]);
+        if constexpr (W::kHasMin) {
+          f[n][m] = L::fma(L::load(offsets_ + at), L::set1(ds[m]), f[n][m]);
+        }
+      }
+    }
+  }
+
+  const MatmulArgs& a_;
+  std::byte* codes_;     // [block][8][kVectors][64]
+  float* scales_;        // [unit][kVectors][16] sw
+  float* magic_scales_;  // [unit][kVectors][16] -12582912 * sw
+  float* offsets_;       // [unit][kVectors][16] -mw
+  int32_t* starts_;      // [unit][kChunk]
+  float* sums_;          // [unit][kChunk]
+  int64_t row_ = 0;
+  int64_t block_ = 0;
+  int n_blocks_ = 0;
+};
+
+template <class W, class Dot>
+void many(const MatmulArgs& a) noexcept {
+  run_many<IntGemm<W, Dot>>(a);
+}
+
+}  // namespace
+}  // namespace fathom::kernels

@@ -1,0 +1,69 @@
+// The loops of every matrix product with many rows: chunks of rows, segments of K, panels of
+// outputs. Called by lanes/gemm.h, lanes/float_matmul.h. Read next: lanes/gemm.h.
+//
+// Results of a chunk (64 outputs x kChunk rows) stay in scratch memory until K is done: rows of
+// `out` are far apart, and powers of two apart in most models, so they would evict each other.
+#pragma once
+
+#include "kernels/lanes/unroll.h"
+#include "kernels/table.h"
+
+namespace fathom::kernels {
+namespace {
+
+inline constexpr int kMaxGroups = 4;
+
+// Gemm: kVectors, kRows, kChunk, kScratchUsed, begin_segment(), load_panel(), multiply<rows>().
+template <class Gemm>
+[[gnu::flatten, gnu::noinline]] void run_many(const MatmulArgs& a) noexcept {
+  using L = typename Gemm::L;
+  constexpr int kWidth = Gemm::kVectors * 16;
+  constexpr int kSums = (Gemm::kScratchUsed + 63) / 64 * 64;
+  constexpr int kPanelSums = Gemm::kChunk * kWidth;
+  static_assert(kSums + kMaxGroups * 16 * Gemm::kChunk * 4 <= kMatmulScratchBytes);
+  static_assert(Gemm::kChunk % Gemm::kRows == 0);
+  auto* const sums = reinterpret_cast<float*>(a.scratch + kSums);  // [panel][row][kWidth]
+  const auto n_blocks = static_cast<int>((a.n_cols + quant::kBlockK - 1) / quant::kBlockK);
+  constexpr int kSegment = quant::kSegmentK / quant::kBlockK;
+  Gemm gemm(a);
+  for (int64_t first = 0; first < a.n_rows; first += Gemm::kChunk) {
+    const auto n_rows =
+        static_cast<int>(a.n_rows - first < Gemm::kChunk ? a.n_rows - first : Gemm::kChunk);
+    for (int b = 0; b < n_blocks; b += kSegment) {
+      gemm.begin_segment(a.first_row + first, n_rows, b,
+                         n_blocks - b < kSegment ? n_blocks - b : kSegment);
+      for (int g = 0; g < a.n_groups; g += Gemm::kVectors) {
+        gemm.load_panel(g);
+        float* const c = sums + g / Gemm::kVectors * kPanelSums;
+        for (int m = 0; m < n_rows; m += Gemm::kRows) {
+          const int r = n_rows - m < Gemm::kRows ? n_rows - m : Gemm::kRows;
+          with_constant<Gemm::kRows>(r, [&](auto constant) {
+            constexpr int kR = decltype(constant)::value;
+            typename L::F f[Gemm::kVectors][kR];
+            for (int n = 0; n < Gemm::kVectors; ++n) {
+              for (int i = 0; i < kR; ++i) {
+                f[n][i] = L::zero();
+              }
+            }
+            gemm.template multiply<kR>(m, f);
+            for (int n = 0; n < Gemm::kVectors; ++n) {
+              for (int i = 0; i < kR; ++i) {
+                float* const to = c + (m + i) * kWidth + n * 16;
+                L::store(to, L::add(b == 0 ? L::zero() : L::load(to), f[n][i]));
+              }
+            }
+          });
+        }
+      }
+    }
+    for (int g = 0; g < a.n_groups; ++g) {
+      const float* const c = sums + g / Gemm::kVectors * kPanelSums + g % Gemm::kVectors * 16;
+      for (int m = 0; m < n_rows; ++m) {
+        L::store(a.out + (first + m) * a.out_stride + 16 * g, L::load(c + m * kWidth));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fathom::kernels

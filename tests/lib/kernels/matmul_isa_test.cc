@@ -1,0 +1,229 @@
+// Every matrix product of every instruction set of this CPU gives the bits of the scalar one.
+// Read next: kernels/scalar/matmul.cc, lib/kernels/lanes/gemv.h, gemm.h.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "lib/kernels/isa_tables.h"
+#include "quant/packed.h"
+
+namespace fathom::kernels {
+
+namespace {
+
+using isa_test::AlignedBytes;
+using isa_test::first_difference;
+using isa_test::IsaTable;
+using isa_test::Values;
+using quant::kBlockK;
+using quant::kGroupRows;
+
+constexpr DType kTypes[] = {DType::kF32,  DType::kBF16, DType::kQ4_0,   DType::kQ4_1,  DType::kQ5_0,
+                            DType::kQ5_1, DType::kQ8_0, DType::kQ2_K,   DType::kQ3_K,  DType::kQ4_K,
+                            DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS};
+
+bool is_super_block(DType type) {
+  return type == DType::kQ2_K || type == DType::kQ3_K || type == DType::kQ4_K ||
+         type == DType::kQ5_K || type == DType::kQ6_K || type == DType::kIQ4_XS;
+}
+
+// A finite f16: any sign, exponents that keep sums finite, denormals and zeros among them.
+uint16_t finite_f16(Values* values) {
+  const uint32_t bits = values->bits();
+  const uint32_t exponent = bits % 7 == 0 ? 0 : 5 + bits % 18;
+  return static_cast<uint16_t>((bits >> 16 & 0x83FFU) | exponent << 10);
+}
+
+void put_f16(std::byte* section, int count, Values* values) {
+  for (int i = 0; i < count; ++i) {
+    const uint16_t h = finite_f16(values);
+    std::memcpy(section + static_cast<ptrdiff_t>(i) * 2, &h, sizeof h);
+  }
+}
+
+// Random bytes are valid codes; scales must be finite. `extreme`: all codes at one end.
+void fill_tile(DType type, int n_blocks, bool extreme, std::byte* tile, Values* values) {
+  const quant::TileLayout layout = quant::tile_layout(type, n_blocks);
+  const uint32_t ends = values->bits();
+  for (int i = 0; i < layout.bytes; ++i) {
+    const uint32_t byte = extreme ? (ends >> (i / 64 % 32) & 1U) * 255U : values->bits();
+    tile[i] = static_cast<std::byte>(byte);
+  }
+  const int n_scales = layout.sub < 0 ? n_blocks * kGroupRows : kGroupRows;
+  put_f16(tile + layout.scales, n_scales, values);
+  if (layout.mins >= 0) {
+    put_f16(tile + layout.mins, n_scales, values);
+  }
+}
+
+void fill_floats(DType type, int64_t n, std::byte* out, Values* values) {
+  for (int64_t i = 0; i < n; ++i) {
+    float x = i % 97 == 5 ? values->denormal() : values->wide(20);
+    if (type == DType::kF32) {
+      std::memcpy(out + i * 4, &x, 4);
+    } else {
+      x = std::fabs(x) < 0x1p-50F ? 0.0F : x;
+      const auto half = static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16);
+      std::memcpy(out + i * 2, &half, 2);
+    }
+  }
+}
+
+void fill_group(DType type, int64_t n_cols, bool extreme, std::byte* out, Values* values) {
+  auto n_blocks = static_cast<int>((n_cols + kBlockK - 1) / kBlockK);
+  if (type == DType::kF32 || type == DType::kBF16) {
+    fill_floats(type, static_cast<int64_t>(n_blocks) * kBlockK * kGroupRows, out, values);
+    return;
+  }
+  for (; n_blocks > 0; n_blocks -= 8) {
+    const int nb = std::min(n_blocks, 8);
+    fill_tile(type, nb, extreme, out, values);
+    out += quant::tile_layout(type, nb).bytes;
+  }
+}
+
+// Rows of activations in all forms, made by the scalar kernels.
+struct Activations {
+  Activations(int64_t n_rows, int64_t n_cols, bool extreme, Values* values) {
+    const int64_t n_blocks = (n_cols + kBlockK - 1) / kBlockK;
+    const auto slots = static_cast<size_t>(n_blocks * n_rows);
+    q.resize(slots * kBlockK);
+    bf16.resize(slots * kBlockK);
+    f32.resize(slots * kBlockK);
+    d.resize(slots);
+    ds.resize(slots);
+    sums.resize(slots);
+    half_sums.resize(slots * 2);
+    const KernelTable scalar = scalar_table();
+    std::vector<float> x(static_cast<size_t>(n_cols));
+    for (int64_t row = 0; row < n_rows; ++row) {
+      for (float& value : x) {
+        value = extreme ? (values->integer(0, 1) == 0 ? 3.5F : -3.5F) : values->wide(6);
+      }
+      if (row % 5 == 4) {
+        std::fill(x.begin(), x.begin() + std::min<int64_t>(n_cols, 40), 0x1p-110F);  // a zero block
+      }
+      scalar.quantize_row({x.data(), n_cols, row, n_rows, 0, q.data(), d.data(), ds.data(),
+                           sums.data(), half_sums.data()});
+      scalar.round_row_bf16({x.data(), n_cols, row, n_rows, 0, bf16.data()});
+      scalar.copy_row_f32({x.data(), n_cols, row, n_rows, 0, f32.data()});
+    }
+    view = {n_rows,      n_blocks,         q.data(),    d.data(),  ds.data(),
+            sums.data(), half_sums.data(), bf16.data(), f32.data()};
+  }
+
+  std::vector<int8_t> q;
+  std::vector<float> d, ds, bf16, f32;
+  std::vector<int32_t> sums, half_sums;
+  RowsView view;
+};
+
+struct Shape {
+  int n_groups;
+  int64_t n_cols;
+  int64_t n_rows;
+  bool extreme = false;
+};
+
+class MatmulIsaTest : public testing::TestWithParam<DType> {
+ protected:
+  // Runs the product of `shape` by scalar and by every set; two rows lie before and one after those
+  // used.
+  void compare(const Shape& shape) {
+    const DType type = GetParam();
+    const int64_t group_bytes = quant::group_bytes(type, shape.n_cols);
+    const int64_t stride = group_bytes + 128;
+    AlignedBytes weights(static_cast<size_t>(stride * shape.n_groups));
+    for (int g = 0; g < shape.n_groups; ++g) {
+      fill_group(type, shape.n_cols, shape.extreme, weights.data() + g * stride, &values_);
+    }
+    const Activations rows(shape.n_rows + 3, shape.n_cols, shape.extreme, &values_);
+    MatmulArgs args;
+    args.weights = weights.data();
+    args.group_stride_bytes = stride;
+    args.n_groups = shape.n_groups;
+    args.n_cols = shape.n_cols;
+    args.rows = rows.view;
+    args.first_row = 2;
+    args.n_rows = shape.n_rows;
+    args.out_stride = 16 * shape.n_groups + 7;
+    args.scratch = scratch_.data();
+    const auto size = static_cast<size_t>(args.out_stride * shape.n_rows);
+    std::vector<float> expected(size, -7.0F);
+    args.out = expected.data();
+    scalar_.matmul_many[static_cast<int>(type)](args);
+    for (const IsaTable& isa : tables_) {
+      for (const bool few : {true, false}) {
+        if (few && shape.n_rows > kFewRows) {
+          continue;
+        }
+        std::vector<float> found(size, -7.0F);
+        args.out = found.data();
+        const auto& table = few ? isa.table.matmul_few : isa.table.matmul_many;
+        table[static_cast<int>(type)](args);
+        const int64_t at = first_difference(expected, found);
+        ASSERT_EQ(at, -1) << isa.name << (few ? " few " : " many ") << name_of(type) << " groups "
+                          << shape.n_groups << " cols " << shape.n_cols << " rows " << shape.n_rows
+                          << ": row " << at / args.out_stride << " output " << at % args.out_stride
+                          << " is " << found[static_cast<size_t>(at)] << ", scalar "
+                          << expected[static_cast<size_t>(at)];
+      }
+    }
+  }
+
+  std::vector<IsaTable> tables_ = isa_test::tables_of_this_cpu();
+  KernelTable scalar_ = scalar_table();
+  AlignedBytes scratch_{kMatmulScratchBytes};
+  Values values_{20240611};
+};
+
+TEST_P(MatmulIsaTest, EveryTailOfK) {
+  const bool whole = is_super_block(GetParam());
+  std::vector<int64_t> sizes = whole ? std::vector<int64_t>{256, 512, 768, 1280, 2048}
+                                     : std::vector<int64_t>{32, 96, 256, 288, 512, 544, 576, 1120};
+  if (GetParam() == DType::kF32 || GetParam() == DType::kBF16) {
+    sizes.insert(sizes.end(), {1, 33, 63, 527});  // no blocks of codes: any K
+  }
+  for (const int64_t n_cols : sizes) {
+    compare({2, n_cols, 1});
+    compare({3, n_cols, 4});
+    compare({4, n_cols, 7});
+  }
+}
+
+TEST_P(MatmulIsaTest, EveryNumberOfRows) {
+  for (int64_t n_rows = 1; n_rows <= 14; ++n_rows) {
+    compare({1, 768, n_rows});
+  }
+  for (const int64_t n_rows : {31, 65}) {
+    compare({2, 768, n_rows});
+  }
+}
+
+TEST_P(MatmulIsaTest, MoreRowsThanOneChunk) {
+  compare({3, 256, 257});
+  compare({2, 512, 242});
+}
+
+TEST_P(MatmulIsaTest, EveryNumberOfGroups) {
+  for (int n_groups = 1; n_groups <= 4; ++n_groups) {
+    for (const int64_t n_rows : {1, 2, 3, 4, 5, 9}) {
+      compare({n_groups, 1024, n_rows});
+    }
+  }
+}
+
+TEST_P(MatmulIsaTest, CodesAndActivationsAtTheirEnds) {
+  for (int i = 0; i < 6; ++i) {
+    compare({4, 1024, 3, true});
+    compare({2, 512, 13, true});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, MatmulIsaTest, testing::ValuesIn(kTypes),
+                         [](const auto& param) { return std::string(name_of(param.param)); });
+
+}  // namespace
+
+}  // namespace fathom::kernels
