@@ -1,0 +1,222 @@
+// fathom bench: how fast prompts are read and answers written, and how near to the machine's
+// limits. Read next: machine_limits.h.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <vector>
+
+#include "api/session.h"
+#include "base/error.h"
+#include "command.h"
+#include "machine_limits.h"
+#include "options.h"
+#include "terminal.h"
+
+namespace fathom::app {
+
+namespace {
+
+struct BenchFlags {
+  ModelFlags model;
+  int64_t n_prompt = 512;
+  int64_t n_generate = 128;
+  int repetitions = 5;
+  bool as_json = false;
+};
+
+// Takes the tokens and throws them away.
+class CountSink final : public engine::TextSink {
+ public:
+  bool on_token(const engine::TokenEvent&) override { return true; }
+
+  void on_finish(engine::FinishReason reason, const engine::Usage&,
+                 std::string_view message) override {
+    if (reason == engine::FinishReason::kError) {
+      fail(ErrorCode::kInternal, std::string(message));
+    }
+  }
+};
+
+struct Rates {
+  std::vector<double> samples;
+
+  [[nodiscard]] double mean() const {
+    return std::accumulate(samples.begin(), samples.end(), 0.0) /
+           static_cast<double>(samples.size());
+  }
+
+  // Sample deviation; 0 for one sample.
+  [[nodiscard]] double stdev() const {
+    if (samples.size() < 2) {
+      return 0.0;
+    }
+    const double middle = mean();
+    double sum = 0.0;
+    for (const double sample : samples) {
+      sum += (sample - middle) * (sample - middle);
+    }
+    return std::sqrt(sum / static_cast<double>(samples.size() - 1));
+  }
+};
+
+struct BenchResult {
+  Rates prefill, decode;
+  Bandwidth bandwidth;
+  double peak_ops_per_s = 0;
+};
+
+// Ids that are spread over the vocabulary and always the same.
+std::vector<int32_t> spread_ids(int64_t count, int64_t n_vocab) {
+  std::vector<int32_t> ids(static_cast<size_t>(count));
+  uint64_t state = 1;
+  for (int32_t& id : ids) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    id = static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(n_vocab));
+  }
+  return ids;
+}
+
+// Tokens per second of one greedy request: n_prompt + n_generate - 1 rows; `counted` tokens of it.
+double run_once(api::Session& session, int64_t n_prompt, int64_t n_generate, int64_t counted) {
+  engine::Request request;
+  request.prompt = spread_ids(n_prompt, session.load_plan().config.n_vocab);
+  request.sampling.temperature = 0;
+  request.max_tokens = n_generate;
+  CountSink sink;
+  session.engine().submit(std::move(request), sink);
+  const auto start = std::chrono::steady_clock::now();
+  while (session.engine().step()) {
+  }
+  return static_cast<double>(counted) /
+         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+BenchResult measure(const BenchFlags& flags, api::Session& session) {
+  BenchResult result;
+  BandwidthProbe probe(session.threads());
+  result.peak_ops_per_s = measure_ops_per_s(session.threads(), session.dispatch().isa);
+  run_once(session, flags.n_prompt, 2, 1);  // warm-up
+  for (int round = 0; round < flags.repetitions; ++round) {
+    result.prefill.samples.push_back(run_once(session, flags.n_prompt, 1, flags.n_prompt));
+    result.decode.samples.push_back(run_once(session, 1, flags.n_generate, flags.n_generate));
+    probe.measure();
+  }
+  result.bandwidth = probe.best();
+  return result;
+}
+
+// One phase against both limits.
+struct Phase {
+  const char* name;
+  const Rates* rates;
+  double bytes_per_token = 0;  // weights and KV pages read
+  double ops_per_token = 0;
+
+  [[nodiscard]] double bytes_per_s() const { return bytes_per_token * rates->mean(); }
+
+  [[nodiscard]] double ops_per_s() const { return ops_per_token * rates->mean(); }
+};
+
+std::vector<Phase> phases_of(const BenchFlags& flags, api::Session& session,
+                             const BenchResult& result) {
+  const model::LoadPlan& load = session.load_plan();
+  const auto token_bytes = static_cast<double>(load.token_bytes);
+  const double ops = 2.0 * static_cast<double>(load.matrix_values);
+  const double kv_bytes =
+      static_cast<double>(kv::pool_bytes(session.pages().shape(), 1)) / kPageTokens;
+  const double chunk =
+      static_cast<double>(std::min<int64_t>(flags.n_prompt, session.model().limits().max_tokens));
+  return {{"prefill", &result.prefill, token_bytes / chunk, ops},
+          {"decode", &result.decode,
+           token_bytes + kv_bytes * 0.5 * static_cast<double>(flags.n_generate), ops}};
+}
+
+std::string bench_json(const BenchFlags& flags, api::Session& session, const BenchResult& result) {
+  using nlohmann::ordered_json;
+  ordered_json object = {
+      {"model", flags.model.path},
+      {"isa", name_of(session.dispatch().isa)},
+      {"threads", session.threads().n_threads()},
+      {"n_prompt", flags.n_prompt},
+      {"n_generate", flags.n_generate},
+      {"repetitions", flags.repetitions},
+      {"load_s", session.figures().load_s},
+      {"bandwidth",
+       {{"bytes_per_s", result.bandwidth.bytes_per_s}, {"streams", result.bandwidth.streams}}},
+      {"peak_ops_per_s", result.peak_ops_per_s}};
+  for (const Phase& phase : phases_of(flags, session, result)) {
+    const std::string name = phase.name;
+    object[name + "_tok_s"] = {{"mean", phase.rates->mean()},
+                               {"stdev", phase.rates->stdev()},
+                               {"samples", phase.rates->samples}};
+    object[name + "_limits"] = {
+        {"bytes_per_token", phase.bytes_per_token},
+        {"ops_per_token", phase.ops_per_token},
+        {"of_bandwidth", phase.bytes_per_s() / result.bandwidth.bytes_per_s},
+        {"of_peak_ops", phase.ops_per_s() / result.peak_ops_per_s}};
+  }
+  return object.dump();
+}
+
+void print_result(const BenchFlags& flags, api::Session& session, const BenchResult& result) {
+  AnswerWriter writer;
+  writer.write(fmt::format(
+      "{} threads, {}; limits: reading {:.1f} GB/s ({} streams a thread), int8 {:.0f} GOP/s\n",
+      session.threads().n_threads(), name_of(session.dispatch().isa),
+      result.bandwidth.bytes_per_s * 1e-9, result.bandwidth.streams, result.peak_ops_per_s * 1e-9));
+  for (const Phase& phase : phases_of(flags, session, result)) {
+    const bool is_prefill = phase.rates == &result.prefill;
+    writer.write(fmt::format(
+        "{:<7} {:>5} tokens {:9.1f} +- {:.1f} tok/s   {:6.2f} GB/s ({:.0f} % of reading)   {:6.1f} "
+        "GOP/s ({:.0f} % of int8)\n",
+        phase.name, is_prefill ? flags.n_prompt : flags.n_generate, phase.rates->mean(),
+        phase.rates->stdev(), phase.bytes_per_s() * 1e-9,
+        100.0 * phase.bytes_per_s() / result.bandwidth.bytes_per_s, phase.ops_per_s() * 1e-9,
+        100.0 * phase.ops_per_s() / result.peak_ops_per_s));
+  }
+}
+
+int bench(BenchFlags flags) {
+  // A request of n tokens uses n positions, and decode starts after one token.
+  flags.model.context = std::max({flags.n_prompt + 2, flags.n_generate + 1});
+  api::SessionOptions options = session_options(flags.model);
+  const auto session = api::Session::open(options);
+  const BenchResult result = measure(flags, *session);
+  if (flags.as_json) {
+    AnswerWriter().write(bench_json(flags, *session, result) + "\n");
+  } else {
+    print_result(flags, *session, result);
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("bench", "Measure prefill and decode against the machine");
+  sub->footer("Example:\n  fathom bench -m model.gguf -p 512 -n 128 -t 2");
+  auto flags = std::make_shared<BenchFlags>();
+  add_model_flags(*sub, flags->model);
+  const auto counts = CLI::Range(int64_t{1}, int64_t{1} << 24);
+  sub->add_option("-p,--n-prompt", flags->n_prompt, "Tokens of the prompt")
+      ->check(counts)
+      ->capture_default_str()
+      ->type_name("N");
+  sub->add_option("-n,--n-gen", flags->n_generate, "Tokens to generate, from an empty context")
+      ->check(counts)
+      ->capture_default_str()
+      ->type_name("N");
+  sub->add_option("-r,--repetitions", flags->repetitions, "Rounds")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str()
+      ->type_name("N");
+  add_json(*sub, flags->as_json, "Print one JSON object");
+  sub->callback([flags, &command] { command = [flags] { return bench(*flags); }; });
+}
+
+}  // namespace fathom::app

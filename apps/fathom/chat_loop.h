@@ -1,0 +1,14 @@
+// The interactive chat: questions from the terminal, answers as they come.
+// Called by run.cc. Read next: codec/chat_format.h.
+#pragma once
+
+#include "api/session.h"
+#include "run_flags.h"
+
+namespace fathom::app {
+
+// Runs until /exit or the end of stdin; returns the exit status. Every turn computes the whole
+// conversation again. Errors: kUnsupported (no chat format, no vocabulary).
+int chat_loop(const RunFlags& flags, api::Session& session);
+
+}  // namespace fathom::app

@@ -1,0 +1,39 @@
+// The subcommands: each adds itself to the command line and names the function to run.
+// Called by apps/fathom/main.cc. Read next: run.cc.
+#pragma once
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace fathom::app {
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitInterrupted = 130;
+
+// The command line asks for something that cannot be: exit status 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Set by the subcommand that was given; returns the exit status.
+using Command = std::function<int()>;
+
+void add_run(CLI::App& app, Command& command);
+void add_logits(CLI::App& app, Command& command);
+void add_tokenize(CLI::App& app, Command& command);
+void add_inspect(CLI::App& app, Command& command);
+void add_plan(CLI::App& app, Command& command);
+void add_bench(CLI::App& app, Command& command);
+
+// What --version prints: version, commit, compiler, instruction sets built and usable.
+std::string version_text();
+
+}  // namespace fathom::app

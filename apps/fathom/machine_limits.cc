@@ -1,0 +1,164 @@
+// Loops that do nothing but read, and nothing but multiply.
+#include "machine_limits.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace fathom::app {
+
+namespace {
+
+constexpr size_t kRegionBytes = size_t{256} << 20;
+constexpr int64_t kUnitsPerThread = 8;
+constexpr size_t kLine = 64;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+using Wide = uint64_t __attribute__((vector_size(16)));
+
+// Folds `n_bytes` from each of `streams` equal parts of a piece, a line of each in turn.
+uint64_t read_piece(const std::byte* piece, size_t n_bytes, int streams) {
+  const size_t part = n_bytes / static_cast<size_t>(streams) / kLine * kLine;
+  Wide sum = {0, 0};
+  for (size_t at = 0; at < part; at += kLine) {
+    for (int stream = 0; stream < streams; ++stream) {
+      const std::byte* line = piece + static_cast<size_t>(stream) * part + at;
+      for (size_t i = 0; i < kLine; i += sizeof(Wide)) {
+        Wide value;
+        std::memcpy(&value, line + i, sizeof value);
+        sum ^= value;
+      }
+    }
+  }
+  return sum[0] ^ sum[1];
+}
+
+constexpr int64_t kSteps = 1 << 16;
+constexpr int kChains = 10;  // independent sums: more than latency times ports
+
+// Every loop returns something that depends on all its steps, and the operations of one step.
+struct PeakLoop {
+  uint64_t (*run)(int64_t steps, uint64_t seed);
+  double ops_per_step;
+};
+
+uint64_t scalar_loop(int64_t steps, uint64_t seed) {
+  std::array<uint32_t, 4> sums = {1, 2, 3, 4};
+  const auto factor = static_cast<uint32_t>(seed | 1);
+  for (int64_t i = 0; i < steps; ++i) {
+    for (uint32_t& sum : sums) {
+      sum += factor * (sum >> 8);
+    }
+  }
+  return sums[0] ^ sums[1] ^ sums[2] ^ sums[3];
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) uint64_t avx2_loop(int64_t steps, uint64_t seed) {
+  __m256i sums[kChains];
+  const __m256i a = _mm256_set1_epi64x(static_cast<long long>(seed & 0x0707070707070707));
+  const __m256i ones = _mm256_set1_epi16(1);
+  for (auto& sum : sums) {
+    sum = _mm256_setzero_si256();
+  }
+  for (int64_t i = 0; i < steps; ++i) {
+    for (auto& sum : sums) {
+      const __m256i pairs = _mm256_maddubs_epi16(a, _mm256_xor_si256(a, sum));
+      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
+    }
+  }
+  __m256i all = sums[0];
+  for (int i = 1; i < kChains; ++i) {
+    all = _mm256_xor_si256(all, sums[i]);
+  }
+  return static_cast<uint64_t>(_mm256_extract_epi64(all, 0));
+}
+
+__attribute__((target("avx512f,avx512bw,avx512vnni"))) uint64_t vnni_loop(int64_t steps,
+                                                                          uint64_t seed) {
+  __m512i sums[kChains];
+  const __m512i a = _mm512_set1_epi64(static_cast<long long>(seed));
+  for (auto& sum : sums) {
+    sum = _mm512_setzero_si512();
+  }
+  for (int64_t i = 0; i < steps; ++i) {
+    for (auto& sum : sums) {
+      sum = _mm512_dpbusd_epi32(sum, a, a);
+    }
+  }
+  __m512i all = sums[0];
+  for (int i = 1; i < kChains; ++i) {
+    all = _mm512_xor_si512(all, sums[i]);
+  }
+  return static_cast<uint64_t>(_mm512_reduce_add_epi64(all));
+}
+#endif
+
+PeakLoop loop_for([[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  if (isa >= Isa::kVnni) {
+    return {vnni_loop, kChains * 64 * 2.0};
+  }
+  if (isa >= Isa::kAvx2) {
+    return {avx2_loop, kChains * 32 * 2.0};
+  }
+#endif
+  return {scalar_loop, 4 * 2.0};
+}
+
+}  // namespace
+
+BandwidthProbe::BandwidthProbe(ThreadPool& threads)
+    : threads_(&threads), region_("bandwidth", kRegionBytes) {
+  std::memset(region_.allocate(kRegionBytes).data(), 1, kRegionBytes);
+  region_.reset();
+}
+
+double BandwidthProbe::read_once(int streams) {
+  region_.reset();
+  const auto region = region_.allocate(kRegionBytes);
+  const int64_t n_units = threads_->n_threads() * kUnitsPerThread;
+  const size_t piece = kRegionBytes / static_cast<size_t>(n_units) / kLine * kLine;
+  std::atomic<uint64_t> seen{0};
+  const auto start = std::chrono::steady_clock::now();
+  threads_->run(n_units, [&](int64_t unit, int) {
+    seen += read_piece(region.data() + static_cast<size_t>(unit) * piece, piece, streams);
+  });
+  return static_cast<double>(piece) * static_cast<double>(n_units) / seconds_since(start);
+}
+
+void BandwidthProbe::measure() {
+  for (const int streams : {1, 2, 4, 8}) {
+    const double rate = read_once(streams);
+    if (rate > best_.bytes_per_s) {
+      best_ = {rate, streams};
+    }
+  }
+}
+
+double measure_ops_per_s(ThreadPool& threads, Isa isa) {
+  const PeakLoop loop = loop_for(isa);
+  const int64_t n_units = threads.n_threads() * 32L;
+  double best = 0;
+  for (int round = 0; round < 3; ++round) {
+    std::atomic<uint64_t> seen{0};
+    const auto start = std::chrono::steady_clock::now();
+    threads.run(n_units, [&](int64_t unit, int) {
+      seen += loop.run(kSteps, 0x0102030401020304 + static_cast<uint64_t>(unit));
+    });
+    best = std::max(best, static_cast<double>(n_units) * static_cast<double>(kSteps) *
+                              loop.ops_per_step / seconds_since(start));
+  }
+  return best;
+}
+
+}  // namespace fathom::app

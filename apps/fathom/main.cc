@@ -1,0 +1,86 @@
+// The command line's border: parses, runs one subcommand, turns errors into messages and statuses.
+// Read next: run.cc.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <new>
+
+#include "base/error.h"
+#include "command.h"
+#include "signals.h"
+
+namespace fathom::app {
+
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  fathom run -m model.gguf -p "Why is the sky blue?"
+  echo "Sum up: ..." | fathom run -m model.gguf --temp 0
+  fathom run -m model.gguf                        a chat: /exit /clear /save FILE
+  fathom plan -m model.gguf -c 8192               the memory it will take
+  fathom bench -m model.gguf -p 512 -n 128 -t 2   speed, and how near to the machine's limits
+  fathom inspect -m model.gguf                    what is in the file
+
+Environment:
+  FATHOM_ISA   scalar, avx2, avx512, vnni or amx: the highest instruction set to use
+  NO_COLOR     no colours on the terminal
+
+Exit status: 0 done; 1 failed; 2 wrong usage; 130 interrupted.)";
+
+void report(const std::string& message) {
+  std::fprintf(stderr, "fathom: error: %s\n", message.c_str());
+}
+
+int usage_error(const CLI::App& app, const std::string& message) {
+  const auto chosen = app.get_subcommands();
+  report(message);
+  std::fprintf(stderr, "fathom: `fathom %s--help` lists what there is\n",
+               chosen.empty() ? "" : (chosen.front()->get_name() + " ").c_str());
+  return kExitUsage;
+}
+
+int run_main(int argc, const char* const* argv) {
+  CLI::App app("Fathom runs large language models and shows how.", "fathom");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", version_text, "Version, commit, compiler, instruction sets");
+  Command command;
+  add_run(app, command);
+  add_logits(app, command);
+  add_tokenize(app, command);
+  add_inspect(app, command);
+  add_plan(app, command);
+  add_bench(app, command);
+  try {
+    app.parse(argc, argv);
+    return command();
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForAllHelp& help) {
+    return app.exit(help);
+  } catch (const CLI::CallForVersion& version) {
+    return app.exit(version);
+  } catch (const CLI::ParseError& error) {
+    return usage_error(app, error.what());
+  } catch (const UsageError& error) {
+    return usage_error(app, error.what());
+  } catch (const Error& error) {
+    report(error.what());
+  } catch (const std::bad_alloc&) {
+    report("out of memory; `fathom plan` shows what is needed, a smaller -c takes less");
+  } catch (const std::exception& error) {
+    report(fmt::format("unexpected: {}", error.what()));
+  }
+  return kExitFailed;
+}
+
+}  // namespace
+
+}  // namespace fathom::app
+
+int main(int argc, char** argv) {
+  fathom::app::install_signals();
+  return fathom::app::run_main(argc, argv);
+}

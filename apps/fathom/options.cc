@@ -1,0 +1,255 @@
+// Option tables. Ranges are checked while the command line is read, so a wrong one ends with
+// status 2 before any file is opened.
+#include "options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <random>
+#include <string_view>
+
+#include "base/error.h"
+#include "command.h"
+#include "kv/layout.h"
+
+namespace fathom::app {
+
+namespace {
+
+// Reads all of `text` as a number; false when something is left over or out of range.
+template <class T>
+bool read_number(std::string_view text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end;
+}
+
+// Turns our own error into the message of a refused option.
+template <class F>
+std::string message_of(F&& parse) {
+  try {
+    parse();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+std::vector<int32_t> parse_ids(const std::string& text) {
+  std::vector<int32_t> ids;
+  std::string_view rest = text;
+  while (true) {
+    const size_t comma = rest.find(',');
+    std::string_view item = rest.substr(0, comma);
+    item.remove_prefix(std::min(item.find_first_not_of(" \n"), item.size()));
+    item = item.substr(0, item.find_last_not_of(" \n") + 1);
+    int32_t id = 0;
+    if (!read_number(item, id) || id < 0) {
+      throw CLI::ValidationError("--ids", fmt::format("'{}' is no token id; expected 1,2,3", item));
+    }
+    ids.push_back(id);
+    if (comma == std::string_view::npos) {
+      return ids;
+    }
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+std::pair<int32_t, float> parse_bias(const std::string& text) {
+  const size_t equals = text.find('=');
+  int32_t id = 0;
+  float value = 0;
+  if (equals == std::string::npos || !read_number(std::string_view(text).substr(0, equals), id) ||
+      !read_number(std::string_view(text).substr(equals + 1), value)) {
+    throw CLI::ValidationError("--logit-bias",
+                               fmt::format("'{}' is not ID=VALUE, as in 450=-2.5", text));
+  }
+  return {id, value};
+}
+
+// A number of the sampler chain: option, field, the step that reads it, help.
+struct FloatFlag {
+  const char* name;
+  float sample::SamplingParams::*field;
+  sample::Step step;
+  const char* help;
+};
+
+constexpr FloatFlag kFloatFlags[] = {
+    {"--temp,--temperature", &sample::SamplingParams::temperature, sample::Step::kTemperature,
+     "Temperature; 0: always the likeliest token"},
+    {"--top-p", &sample::SamplingParams::top_p, sample::Step::kTopP,
+     "Keep the likeliest tokens that reach this probability together; 1: off"},
+    {"--min-p", &sample::SamplingParams::min_p, sample::Step::kMinP,
+     "Keep tokens at least this many times as likely as the likeliest; 0: off"},
+    {"--repeat-penalty", &sample::SamplingParams::repeat_penalty, sample::Step::kPenalties,
+     "Divide the logits of recent tokens by this; 1: off"},
+    {"--presence-penalty", &sample::SamplingParams::presence_penalty, sample::Step::kPenalties,
+     "Taken off the logits of recent tokens; 0: off"},
+    {"--frequency-penalty", &sample::SamplingParams::frequency_penalty, sample::Step::kPenalties,
+     "Taken off the logits of recent tokens for every occurrence; 0: off"},
+};
+
+struct IntFlag {
+  const char* name;
+  int sample::SamplingParams::*field;
+  sample::Step step;
+  const char* help;
+};
+
+constexpr IntFlag kIntFlags[] = {
+    {"--top-k", &sample::SamplingParams::top_k, sample::Step::kTopK,
+     "Keep this many of the likeliest tokens; 0: off"},
+    {"--repeat-last-n", &sample::SamplingParams::penalty_window, sample::Step::kPenalties,
+     "Tokens that count as recent, the prompt included; -1: all"},
+};
+
+// The first spelling of an option: "--temp" of "--temp,--temperature".
+std::string first_name(std::string_view names) {
+  return std::string(names.substr(0, names.find(',')));
+}
+
+}  // namespace
+
+void add_model_path(CLI::App& app, std::string& path) {
+  app.add_option("-m,--model", path, "A GGUF file or a Hugging Face folder")
+      ->required()
+      ->type_name("MODEL");
+}
+
+void add_threads(CLI::App& app, int& n_threads) {
+  app.add_option("-t,--threads", n_threads, "Threads (default: the CPUs this process may use)")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N");
+}
+
+void add_model_flags(CLI::App& app, ModelFlags& flags) {
+  add_model_path(app, flags.path);
+  add_threads(app, flags.n_threads);
+  app.add_option("--compute", flags.compute,
+                 "f32: the reference arithmetic, slow, weights as floats")
+      ->check(CLI::IsMember({"f32"}))
+      ->type_name("f32");
+}
+
+void add_cache_flags(CLI::App& app, ModelFlags& flags) {
+  app.add_option("-c,--context", flags.context,
+                 "Positions for prompt and answer (default: the model's, at most 4096)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
+      ->type_name("N");
+  app.add_option("--kv-type", flags.kv_type,
+                 "Type of the KV cache (default: bf16, with --compute f32: f32)")
+      ->check(
+          [](const std::string& text) { return message_of([&] { kv::parse_page_type(text); }); })
+      ->type_name("bf16|f32");
+}
+
+void add_attention_flag(CLI::App& app, ModelFlags& flags) {
+  app.add_option("--attention", flags.attention,
+                 "flash (default), or eager: the plain formula, for comparison")
+      ->check(CLI::IsMember({"flash", "eager"}))
+      ->type_name("KIND");
+}
+
+CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids) {
+  return app
+      .add_option_function<std::string>(
+          "--ids", [&ids](const std::string& text) { ids = parse_ids(text); },
+          "Token ids as the whole prompt: nothing is added")
+      ->type_name("1,2,3");
+}
+
+void add_json(CLI::App& app, bool& as_json, const std::string& what) {
+  app.add_flag("--json", as_json, what);
+}
+
+api::SessionOptions session_options(const ModelFlags& flags) {
+  api::SessionOptions options;
+  options.model_path = flags.path;
+  options.n_threads = flags.n_threads;
+  options.context = flags.context;
+  options.compute_f32 = flags.compute == "f32";
+  options.attention =
+      flags.attention == "eager" ? ops::AttentionKind::kEager : ops::AttentionKind::kFlash;
+  if (!flags.kv_type.empty()) {
+    options.page_type = kv::parse_page_type(flags.kv_type);
+  }
+  return options;
+}
+
+void add_sampling_flags(CLI::App& app, SamplingFlags& flags) {
+  sample::SamplingParams& params = flags.params;
+  for (const FloatFlag& flag : kFloatFlags) {
+    app.add_option(flag.name, params.*flag.field, flag.help)
+        ->capture_default_str()
+        ->type_name("X")
+        ->group("Sampling");
+  }
+  for (const IntFlag& flag : kIntFlags) {
+    app.add_option(flag.name, params.*flag.field, flag.help)
+        ->capture_default_str()
+        ->type_name("N")
+        ->group("Sampling");
+  }
+  app.add_option_function<std::string>(
+         "--samplers",
+         [&params](const std::string& list) { params.chain = sample::parse_chain(list); },
+         "The chain, in order: names separated by ; or , "
+         "(default: penalties;top_k;top_p;min_p;temperature)")
+      ->check(
+          [](const std::string& list) { return message_of([&] { sample::parse_chain(list); }); })
+      ->type_name("LIST")
+      ->group("Sampling");
+  app.add_option_function<std::vector<std::string>>(
+         "--logit-bias",
+         [&params](const std::vector<std::string>& items) {
+           std::transform(items.begin(), items.end(), std::back_inserter(params.logit_bias),
+                          parse_bias);
+         },
+         "Added to the logit of a token; may be given several times")
+      ->type_name("ID=V")
+      ->group("Sampling");
+  app.add_option("--logprobs", params.n_logprobs,
+                 "Log-probabilities of each token and of the K best (raw distribution)")
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
+      ->type_name("K")
+      ->group("Sampling");
+  app.add_option("--seed", params.seed, "Seed of the draws (default: a new one, reported)")
+      ->type_name("N")
+      ->group("Sampling");
+}
+
+void settle_sampling(const CLI::App& app, SamplingFlags& flags) {
+  const auto require_step = [&](std::string_view names, sample::Step step) {
+    const std::string name = first_name(names);
+    const auto& chain = flags.params.chain;
+    if (app.count(name) > 0 && std::find(chain.begin(), chain.end(), step) == chain.end()) {
+      throw UsageError(fmt::format("{} has no effect: the chain of --samplers has no step '{}'",
+                                   name, sample::name_of(step)));
+    }
+  };
+  for (const FloatFlag& flag : kFloatFlags) {
+    const bool is_greedy = flag.step == sample::Step::kTemperature && flags.params.temperature == 0;
+    if (!is_greedy) {  // temperature 0 is greedy whatever the chain says
+      require_step(flag.name, flag.step);
+    }
+  }
+  for (const IntFlag& flag : kIntFlags) {
+    require_step(flag.name, flag.step);
+  }
+  flags.has_seed = app.count("--seed") > 0;
+  if (!flags.has_seed) {
+    std::random_device device;
+    flags.params.seed = static_cast<uint64_t>(device()) << 21 ^ device();  // 53 bits: exact in JSON
+  }
+  try {  // ids and counts that need the vocabulary are checked again when it is known
+    sample::check(flags.params, std::numeric_limits<int32_t>::max());
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
+}  // namespace fathom::app

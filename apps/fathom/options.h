@@ -1,0 +1,62 @@
+// Options that several subcommands share: each is defined once, with its range and its help text.
+// Called by apps/fathom/*.cc. Read next: options.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "api/session.h"
+#include "sample/sampler.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace fathom::app {
+
+// The model and how to compute with it.
+struct ModelFlags {
+  std::string path;
+  int n_threads = -1;
+  int64_t context = -1;
+  std::string kv_type;  // empty: bf16, or f32 with --compute f32
+  std::string compute;  // empty or "f32"
+  std::string attention = "flash";
+};
+
+void add_model_path(CLI::App& app, std::string& path);
+void add_threads(CLI::App& app, int& n_threads);
+
+// -m -t --compute
+void add_model_flags(CLI::App& app, ModelFlags& flags);
+
+// -c --kv-type
+void add_cache_flags(CLI::App& app, ModelFlags& flags);
+
+// --attention
+void add_attention_flag(CLI::App& app, ModelFlags& flags);
+
+// --ids 1,2,3
+CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids);
+
+// --json
+void add_json(CLI::App& app, bool& as_json, const std::string& what);
+
+api::SessionOptions session_options(const ModelFlags& flags);
+
+// The sampler chain's parameters.
+struct SamplingFlags {
+  sample::SamplingParams params;
+  bool has_seed = false;
+};
+
+// --temp --top-k ... --samplers --logit-bias --logprobs --seed
+void add_sampling_flags(CLI::App& app, SamplingFlags& flags);
+
+// Draws a seed where none was given and checks every range; refuses parameters that were given for
+// a step that the chain does not hold. Error: UsageError.
+void settle_sampling(const CLI::App& app, SamplingFlags& flags);
+
+}  // namespace fathom::app

@@ -1,0 +1,49 @@
+// What a run says about itself: the JSON object, the last line, the logprob table.
+// Called by run.cc, chat_loop.cc. Read next: run_report.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/generator.h"
+#include "api/session.h"
+
+namespace fathom::app {
+
+// The same answer with and without a KV cache: rows computed and time taken after the prompt.
+struct CacheComparison {
+  int64_t rows_with = 0;
+  int64_t rows_without = 0;
+  double seconds_with = 0;
+  double seconds_without = 0;
+};
+
+// One finished answer and what led to it.
+struct RunRecord {
+  std::vector<int32_t> prompt;
+  uint64_t seed = 0;
+  bool compute_f32 = false;
+  api::GenerateResult result;
+  std::optional<CacheComparison> cache;
+};
+
+std::string cache_line(const CacheComparison& comparison);
+
+// The object that `fathom run --json` prints.
+std::string run_json(api::Session& session, const RunRecord& record);
+
+// "7 + 23 tokens | first token 0.02 s | prefill ... tok/s | decode ... tok/s | memory ... | pages"
+std::string summary_line(api::Session& session, const RunRecord& record);
+
+// One line per token: text, log-probability, the best ones.
+std::string logprob_table(const api::Session& session, const api::GenerateResult& result);
+
+// Bytes of every pool of a plan, and its total, as a JSON object; `with_lines` adds the formulas.
+std::string plan_json(const xray::MemoryPlan& plan, bool with_lines);
+
+// The answer ended because the context is full.
+bool is_context_full(const api::Session& session, const RunRecord& record);
+
+}  // namespace fathom::app

@@ -1,0 +1,52 @@
+// The one place with signal handlers. Read next: chat_loop.cc.
+#include "signals.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "command.h"
+
+namespace fathom::app {
+
+namespace {
+
+enum class OnInterrupt { kExit, kStop, kStopped };
+
+// A handler can reach nothing but a global. NOLINTNEXTLINE(*-avoid-non-const-global-variables)
+std::atomic<OnInterrupt> on_interrupt{OnInterrupt::kExit};
+static_assert(std::atomic<OnInterrupt>::is_always_lock_free);
+
+extern "C" void handle_interrupt(int) {
+  OnInterrupt expected = OnInterrupt::kStop;
+  if (!on_interrupt.compare_exchange_strong(expected, OnInterrupt::kStopped)) {
+    ::_exit(kExitInterrupted);
+  }
+}
+
+}  // namespace
+
+void install_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+
+  struct sigaction action {};
+
+  action.sa_handler = handle_interrupt;  // no SA_RESTART: a read from the terminal ends
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+StopScope::StopScope() {
+  on_interrupt.store(OnInterrupt::kStop);
+}
+
+StopScope::~StopScope() {
+  on_interrupt.store(OnInterrupt::kExit);
+}
+
+bool StopScope::is_stopped() {
+  return on_interrupt.load() == OnInterrupt::kStopped;
+}
+
+}  // namespace fathom::app

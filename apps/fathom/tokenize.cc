@@ -1,0 +1,67 @@
+// fathom tokenize: the ids of a text; a file without tensors is enough.
+// Read next: codec/tokenizer.h, codec/jsonl_protocol.h.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "base/log.h"
+#include "codec/jsonl_protocol.h"
+#include "codec/tokenizer.h"
+#include "codec/utf8.h"
+#include "command.h"
+#include "options.h"
+#include "terminal.h"
+#include "weights/model_file.h"
+
+namespace fathom::app {
+
+namespace {
+
+struct TokenizeFlags {
+  std::string model;
+  std::optional<std::string> text;
+  bool as_jsonl = false;
+  codec::EncodeOptions encode;
+};
+
+int tokenize(const TokenizeFlags& flags) {
+  const auto file = weights::open_model(flags.model);
+  const auto tokenizer = codec::make_tokenizer(file->metadata);
+  if (flags.as_jsonl) {
+    return codec::serve_jsonl(*tokenizer, std::cin, std::cout);
+  }
+  const std::string text = flags.text ? *flags.text : read_stdin();
+  if (!codec::is_valid_utf8(text)) {
+    warn("the text is not valid UTF-8; each wrong part was replaced by U+FFFD");
+  }
+  AnswerWriter writer;
+  writer.write(fmt::format("{}\n", fmt::join(tokenizer->encode(text, flags.encode), " ")));
+  return kExitDone;
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app, Command& command) {
+  auto* sub = app.add_subcommand("tokenize", "Print the token ids of a text");
+  sub->footer(
+      "Examples:\n  fathom tokenize -m model.gguf \"Hello world\"\n"
+      "  fathom tokenize -m model.gguf --jsonl < requests.jsonl");
+  auto flags = std::make_shared<TokenizeFlags>();
+  add_model_path(*sub, flags->model);
+  auto* text = sub->add_option("text", flags->text, "The text (default: all of stdin)");
+  auto* special = sub->add_flag("--add-special", flags->encode.add_special,
+                                "Add what the model's tokenizer adds around a text (BOS, EOS)");
+  auto* parse = sub->add_flag("--parse-special", flags->encode.parse_special,
+                              "Control tokens written in the text count as such");
+  sub->add_flag("--jsonl", flags->as_jsonl, "Answer JSON lines on stdin, one by one")
+      ->excludes(text)
+      ->excludes(special)
+      ->excludes(parse);
+  sub->callback([flags, &command] { command = [flags] { return tokenize(*flags); }; });
+}
+
+}  // namespace fathom::app
