@@ -28,12 +28,13 @@ ONLY_IN = {
 }
 
 # An architecture is data: only its own file knows its name. Words are compared in lower case, after
-# identifiers are split at '_' and at capitals ('kQwen3', 'is_llama' and "LlamaForCausalLM" are found).
+# identifiers are split at '_' and at capitals: 'kQwen3', 'is_llama' and "LlamaForCausalLM" are found.
+# Left out is phi, which is a Greek letter first.
 ARCHITECTURES = frozenset(
     """
     bloom chatglm cohere cohere2 deepseek deepseek2 exaone exaone4 falcon gemma gemma2 gemma3 glm4
     gpt2 gptj gptneox granite llama mamba mamba2 minicpm3 mistral mixtral mpt nemotron olmo olmo2
-    olmo3 olmoe phi phi2 phi3 phimoe qwen qwen2 qwen3 smollm smollm3 stablelm starcoder starcoder2
+    olmo3 olmoe phi2 phi3 phimoe qwen qwen2 qwen3 smollm smollm3 stablelm starcoder starcoder2
     """.split()
 )
 # Where such a word is data of the file format and no knowledge of an architecture.
