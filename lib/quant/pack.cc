@@ -18,6 +18,11 @@ namespace {
 
 constexpr int kTileBlocks = kTileK / kBlockK;
 
+using PackTileFn = uint32_t (*)(const PackTile&);
+
+// Stands in for rows past the end of the matrix: a tile's worth of the widest type.
+constexpr std::byte kZeroRow[kTileK * sizeof(float)] = {};
+
 // The packer that moves file blocks of `type` as they are; F16 becomes BF16.
 PackTileFn packer_of(DType type) {
   switch (type) {
@@ -55,72 +60,51 @@ PackTileFn packer_of(DType type) {
   }
 }
 
-// One tile's worth of file rows as floats, for types that are not packed as they are (--compute
-// f32) and for a last tile that K does not fill.
-struct FloatTile {
-  alignas(64) float values[kGroupRows][kTileK];
-  const std::byte* rows[kGroupRows];
+// File rows of one tile, from column `first` on.
+struct TileRows {
+  const std::byte* start[kGroupRows];
 
-  // Converts columns [first, first + n) of every row; columns from n on are +0.
-  void fill(const PackGroup& job, int64_t first, int n) {
+  TileRows(const PackGroup& job, int64_t first) {
     const int64_t offset = row_bytes(job.file_type, first);
-    for (int r = 0; r < kGroupRows; ++r) {
-      rows[r] = nullptr;
-      const std::byte* row = job.rows[static_cast<size_t>(r)];
-      if (row != nullptr) {
-        dequantize_row(job.file_type, row + offset, n, values[r]);
-        std::fill(values[r] + n, values[r] + kTileK, 0.0F);
-        rows[r] = reinterpret_cast<const std::byte*>(values[r]);
-      }
+    for (size_t r = 0; r < kGroupRows; ++r) {
+      start[r] = job.rows[r] == nullptr ? kZeroRow : job.rows[r] + offset;
     }
   }
 };
 
-// The same for a short last tile of 16-bit floats.
-struct HalfTile {
-  uint16_t values[kGroupRows][kTileK];
-  const std::byte* rows[kGroupRows];
+// A tile's rows converted to floats, for types that are not packed as they are (--compute f32), or
+// copied with zeros behind when the columns end inside a 32-block.
+struct StagedRows {
+  alignas(64) std::byte values[kGroupRows][kTileK * sizeof(float)];
+  const std::byte* start[kGroupRows];
 
-  void fill(const PackGroup& job, int64_t first, int n) {
-    for (int r = 0; r < kGroupRows; ++r) {
-      rows[r] = nullptr;
-      const std::byte* row = job.rows[static_cast<size_t>(r)];
-      if (row != nullptr) {
-        std::fill(values[r], values[r] + kTileK, uint16_t{0});
-        std::memcpy(values[r], row + first * 2, static_cast<size_t>(n) * 2);
-        rows[r] = reinterpret_cast<const std::byte*>(values[r]);
+  StagedRows(const PackGroup& job, int64_t first, int n) {
+    const TileRows rows(job, first);
+    const bool as_floats = job.packed_type == DType::kF32;
+    for (size_t r = 0; r < kGroupRows; ++r) {
+      std::memset(values[r], 0, sizeof values[r]);
+      start[r] = values[r];
+      if (as_floats && job.rows[r] != nullptr) {
+        float floats[kTileK];
+        dequantize_row(job.file_type, rows.start[r], n, floats);
+        std::memcpy(values[r], floats, static_cast<size_t>(n) * sizeof(float));
+      } else {
+        std::memcpy(values[r], rows.start[r], static_cast<size_t>(row_bytes(job.file_type, n)));
       }
     }
   }
 };
-
-// Zeroes what the packer leaves alone: the rows that are not there, and the gaps between sections.
-void clear_tile(const PackTile& tile, bool has_empty_rows) {
-  const auto head = static_cast<size_t>(has_empty_rows ? tile.layout.bytes : tile.layout.codes);
-  std::memset(tile.out, 0, head);
-}
 
 uint32_t pack_one_tile(const PackGroup& job, int64_t first, PackTile* tile) {
   const auto n = static_cast<int>(std::min<int64_t>(kTileK, job.n_cols - first));
-  const bool is_whole = n % kBlockK == 0;
-  if (job.packed_type == DType::kF32 && (job.file_type != DType::kF32 || !is_whole)) {
-    FloatTile floats;
-    floats.fill(job, first, n);
-    tile->rows = floats.rows;
-    return pack_tile_f32(*tile);
+  const bool becomes_f32 = job.packed_type == DType::kF32 && job.file_type != DType::kF32;
+  if (becomes_f32 || n % kBlockK != 0) {
+    const StagedRows staged(job, first, n);
+    tile->rows = staged.start;
+    return packer_of(becomes_f32 ? DType::kF32 : job.file_type)(*tile);
   }
-  if (!is_whole) {  // F16, BF16
-    HalfTile halves;
-    halves.fill(job, first, n);
-    tile->rows = halves.rows;
-    return packer_of(job.file_type)(*tile);
-  }
-  const std::byte* rows[kGroupRows];
-  const int64_t offset = row_bytes(job.file_type, first);
-  for (size_t r = 0; r < kGroupRows; ++r) {
-    rows[r] = job.rows[r] == nullptr ? nullptr : job.rows[r] + offset;
-  }
-  tile->rows = rows;
+  const TileRows rows(job, first);
+  tile->rows = rows.start;
   return packer_of(job.file_type)(*tile);
 }
 
@@ -156,8 +140,6 @@ int pack_group(const PackGroup& job) {
   FATHOM_CHECK(packer_of(job.file_type) != nullptr);
   FATHOM_CHECK(job.packed_type == DType::kF32 ||
                job.packed_type == packed_type_of(job.file_type, false));
-  const bool has_empty_rows =
-      std::any_of(job.rows.begin(), job.rows.end(), [](const auto* row) { return row == nullptr; });
   uint32_t bad_rows = 0;
   PackTile tile;
   tile.out = job.out;
@@ -165,7 +147,7 @@ int pack_group(const PackGroup& job) {
     const int64_t n = std::min<int64_t>(kTileK, job.n_cols - first);
     tile.n_blocks = static_cast<int>((n + kBlockK - 1) / kBlockK);
     tile.layout = tile_layout(job.packed_type, tile.n_blocks);
-    clear_tile(tile, has_empty_rows);
+    std::memset(tile.out, 0, static_cast<size_t>(tile.layout.codes));  // gaps between scales
     bad_rows |= pack_one_tile(job, first, &tile);
     tile.out += tile.layout.bytes;
   }

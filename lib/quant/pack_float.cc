@@ -1,5 +1,5 @@
 // Packs plain floats: BF16 as pairs of k, F16 rounded to BF16, F32 by columns.
-// Called by quant/pack.cc. Read next: base/half.h, quant/pack.cc.
+// Called by quant/pack.cc. Read next: base/half.h, quant/pack_tile.h.
 #include <bit>
 
 #include "base/half.h"
@@ -9,87 +9,88 @@ namespace fathom::quant {
 
 namespace {
 
-// Thirty-two 16-bit values; loops over them have no branches so that compilers turn them into
-// lanes.
-using Halves = uint16_t[kBlockK];
+using Floats [[gnu::vector_size(16)]] = float;
 
+constexpr uint32_t kLowHalf = 0xFFFFU;
 constexpr uint32_t kBf16TinyBits = std::bit_cast<uint32_t>(kBf16Tiny) >> 16;
+constexpr uint32_t kBf16Inf = 0x7F80U;
+constexpr uint32_t kF16Inf = 0x7C00U;
 
-// Non-zero when a value is Inf or NaN; magnitudes below 2^-50 become +0.
-uint32_t flush_bf16(Halves* block) {
-  uint32_t largest = 0;
-  for (uint16_t& value : *block) {
-    const uint32_t magnitude = value & 0x7FFFU;
-    largest = magnitude > largest ? magnitude : largest;
-    value = magnitude < kBf16TinyBits ? uint16_t{0} : value;
-  }
-  return largest >= 0x7F80U ? 1U : 0U;
+// All ones in lanes where a >= b; both below 2^31.
+Words at_least(Words a, uint32_t b) {
+  return (a - b) >> 31 ^ 1U;
+}
+
+// Each function converts one 16-bit value per lane and sets bit 0 of `bad` where it is Inf or NaN.
+
+// bf16: magnitudes below 2^-50 become +0.
+Words flush_bf16(Words half, Words* bad) {
+  const Words magnitude = half & 0x7FFFU;
+  *bad |= at_least(magnitude, kBf16Inf);
+  return half & (Words{} - at_least(magnitude, kBf16TinyBits));
 }
 
 // f16 to bf16, to nearest even. Multiplying by 2^112 makes the f16 exponent an f32 exponent, also
-// for subnormals; Inf and NaN are reported and their result does not matter.
-uint32_t round_f16(Halves* block) {
-  uint32_t largest = 0;
-  for (uint16_t& value : *block) {
-    const uint32_t magnitude = value & 0x7FFFU;
-    largest = magnitude > largest ? magnitude : largest;
-    const float wide = std::bit_cast<float>(magnitude << 13) * 0x1p112F;
-    const uint32_t bits = std::bit_cast<uint32_t>(wide);
-    const uint32_t rounded = (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
-    const uint32_t sign = magnitude == 0 ? 0U : value & 0x8000U;  // zeros are +0
-    value = static_cast<uint16_t>(rounded | sign);
-  }
-  return largest >= 0x7C00U ? 1U : 0U;
+// for subnormals; what Inf and NaN give does not matter. The smallest f16 is 2^-24, far above
+// 2^-50.
+Words round_f16(Words half, Words* bad) {
+  const Words magnitude = half & 0x7FFFU;
+  *bad |= at_least(magnitude, kF16Inf);
+  const auto wide = std::bit_cast<Floats>(magnitude << 13) * 0x1p112F;
+  const auto bits = std::bit_cast<Words>(wide);
+  const Words rounded = (bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
+  const Words sign = half & 0x8000U & (Words{} - at_least(magnitude, 1));  // zeros are +0
+  return rounded | sign;
 }
 
-template <uint32_t (*kConvert)(Halves*)>
-uint32_t pack_halves(const PackTile& tile) {
+uint32_t bits_of_rows(const Words (&bad)[kQuads]) {
   uint32_t bad_rows = 0;
   for (int r = 0; r < kGroupRows; ++r) {
-    if (tile.rows[r] == nullptr) {
-      continue;
-    }
-    uint32_t bad = 0;
-    for (int b = 0; b < tile.n_blocks; ++b) {
-      Halves block;
-      std::memcpy(block, tile.rows[r] + b * static_cast<ptrdiff_t>(sizeof block), sizeof block);
-      bad |= kConvert(&block);
-      std::byte* to = tile.out + b * (kBlockK / 2) * kVectorBytes + r * 4;
-      for (int pair = 0; pair < kBlockK / 2; ++pair) {
-        store32(to + pair * kVectorBytes, load32(block + 2 * pair));
-      }
-    }
-    bad_rows |= (bad != 0 ? 1U : 0U) << r;
+    bad_rows |= (bad[r / kQuad][r % kQuad] & 1U) << r;
   }
   return bad_rows;
+}
+
+// Converts dword by dword. Four rows at a time run through the whole tile: rows of floats often lie
+// a power of two apart, and sixteen such streams would share one set of the first-level cache.
+template <Words (*kConvert)(Words, Words*)>
+uint32_t pack_dwords(const PackTile& tile, int n_dwords) {
+  Words bad[kQuads] = {};
+  for (int quad = 0; quad < kQuads; ++quad) {
+    for (int at = 0; at < n_dwords; at += 4) {
+      Words word[4];
+      load_turned(tile.rows + quad * kQuad, static_cast<ptrdiff_t>(at) * 4, word);
+      for (int i = 0; i < 4; ++i) {
+        store_vector(kConvert(word[i], &bad[quad]), at + i, quad, tile.out);
+      }
+    }
+  }
+  return bits_of_rows(bad);
+}
+
+// Two 16-bit values in each dword.
+template <Words (*kConvert)(Words, Words*)>
+Words convert_pair(Words pair, Words* bad) {
+  return kConvert(pair & kLowHalf, bad) | kConvert(pair >> 16, bad) << 16;
+}
+
+Words check_f32(Words bits, Words* bad) {
+  *bad |= at_least(bits & 0x7FFFFFFFU, 0x7F800000U);
+  return bits;
 }
 
 }  // namespace
 
 uint32_t pack_tile_bf16(const PackTile& tile) {
-  return pack_halves<flush_bf16>(tile);
+  return pack_dwords<convert_pair<flush_bf16>>(tile, tile.n_blocks * kBlockK / 2);
 }
 
 uint32_t pack_tile_f16_as_bf16(const PackTile& tile) {
-  return pack_halves<round_f16>(tile);
+  return pack_dwords<convert_pair<round_f16>>(tile, tile.n_blocks * kBlockK / 2);
 }
 
 uint32_t pack_tile_f32(const PackTile& tile) {
-  uint32_t bad_rows = 0;
-  for (int r = 0; r < kGroupRows; ++r) {
-    if (tile.rows[r] == nullptr) {
-      continue;
-    }
-    uint32_t bad = 0;
-    std::byte* to = tile.out + r * 4;
-    for (int k = 0; k < tile.n_blocks * kBlockK; ++k) {
-      const uint32_t bits = load32(tile.rows[r] + static_cast<ptrdiff_t>(k) * 4);
-      bad |= (bits & 0x7F800000U) + 0x00800000U;  // bit 31: exponent 255
-      store32(to + k * kVectorBytes, bits);
-    }
-    bad_rows |= (bad >> 31) << r;
-  }
-  return bad_rows;
+  return pack_dwords<check_f32>(tile, tile.n_blocks * kBlockK);
 }
 
 }  // namespace fathom::quant

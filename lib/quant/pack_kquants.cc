@@ -1,8 +1,10 @@
 // Packs formats with sub-scales inside blocks of 256: nibbles and fields change partners,
-// sub-scales are collected over 16 rows. Called by quant/pack.cc. Read next: quant/pack_tile.h,
+// sub-scales are collected over 16 rows. Called by quant/pack.cc. Read next: quant/pack_bits.h,
 // quant/blocks.h.
+#include <cstddef>
+
 #include "quant/blocks.h"
-#include "quant/pack_tile.h"
+#include "quant/pack_bits.h"
 
 namespace fathom::quant {
 
@@ -11,23 +13,22 @@ namespace {
 constexpr uint32_t kLow2 = 0x03030303U;
 constexpr uint32_t kLow6 = 0x3F3F3F3FU;
 
+// d and, where the format has one, dmin of 16 rows; returns a bit per row that is not finite.
 template <typename Block>
-Block load_block(const std::byte* from) {
-  Block block;
-  std::memcpy(&block, from, sizeof block);
-  return block;
-}
-
-// d and, where the format has one, dmin; returns the not-finite flag.
-template <typename Block>
-uint32_t store_super(const Block& block, const PackTile& tile, int r) {
-  store16(tile.out + tile.layout.scales + r * 2, block.d);
-  uint32_t bad = f16_not_finite(block.d);
-  if constexpr (requires { block.dmin; }) {
-    store16(tile.out + tile.layout.mins + r * 2, block.dmin);
-    bad |= f16_not_finite(block.dmin);
+uint32_t move_super(const PackTile& tile) {
+  uint32_t bad_rows = 0;
+  for (int r = 0; r < kGroupRows; ++r) {
+    const uint16_t d = load16(tile.rows[r] + offsetof(Block, d));
+    store16(tile.out + tile.layout.scales + r * 2, d);
+    uint32_t bad = f16_not_finite(d);
+    if constexpr (requires(Block b) { b.dmin; }) {
+      const uint16_t dmin = load16(tile.rows[r] + offsetof(Block, dmin));
+      store16(tile.out + tile.layout.mins + r * 2, dmin);
+      bad |= f16_not_finite(dmin);
+    }
+    bad_rows |= bad >> 15 << r;
   }
-  return bad;
+  return bad_rows;
 }
 
 // The 256 values of packed6 in their order, before packing.
@@ -43,7 +44,7 @@ void store_packed6(const SubScales& values, std::byte* section) {
   }
 }
 
-// Byte i of `four` goes to values[first + i * 16].
+// Byte i of `four` goes to values[first + 16 i].
 void scatter4(uint32_t four, int first, SubScales* values) {
   for (int i = 0; i < 4; ++i) {
     (*values)[first + i * kGroupRows] = static_cast<uint8_t>(four >> (8 * i));
@@ -51,7 +52,7 @@ void scatter4(uint32_t four, int first, SubScales* values) {
 }
 
 // The 12 bytes of Q4_K and Q5_K: eight scales at 16 b + r, eight minimums at 128 + 16 b + r.
-void collect_k4(const uint8_t* scales, int r, SubScales* values) {
+void collect_k4(const std::byte* scales, int r, SubScales* values) {
   const uint32_t s0 = load32(scales);
   const uint32_t s1 = load32(scales + 4);
   const uint32_t s2 = load32(scales + 8);
@@ -62,7 +63,7 @@ void collect_k4(const uint8_t* scales, int r, SubScales* values) {
 }
 
 // The 12 bytes of Q3_K: sixteen scales at 16 g + r.
-void collect_k3(const uint8_t* scales, int r, SubScales* values) {
+void collect_k3(const std::byte* scales, int r, SubScales* values) {
   const uint32_t s0 = load32(scales);
   const uint32_t s1 = load32(scales + 4);
   const uint32_t s2 = load32(scales + 8);
@@ -72,107 +73,92 @@ void collect_k3(const uint8_t* scales, int r, SubScales* values) {
   scatter4((s1 >> 4 & kLow4) | (s2 >> 6 & kLow2) << 4, r + 192, values);
 }
 
-// One byte per 16-group, kept as it is.
-void store_sub_bytes16(const void* scales, int r, std::byte* section) {
-  const auto* from = static_cast<const std::byte*>(scales);
-  for (int g = 0; g < 16; ++g) {
-    section[g * kGroupRows + r] = from[g];
-  }
-}
-
-void store_nibbles_k4(const uint8_t* qs, int r, std::byte* section) {
-  for (int pair = 0; pair < 4; ++pair) {
-    store_nibbles(qs + 32 * pair, 2 * pair, 2 * pair + 1, r, section);
-  }
-}
-
-// Runs `pack_row(block, r)` for every present row of a tile; returns the rows whose flag was set.
-template <typename Block, typename PackRow>
-uint32_t for_each_row(const PackTile& tile, const PackRow& pack_row) {
-  uint32_t bad_rows = 0;
+template <void (*kCollect)(const std::byte*, int, SubScales*)>
+void move_packed6(const PackTile& tile, ptrdiff_t offset) {
+  SubScales values;
   for (int r = 0; r < kGroupRows; ++r) {
-    if (tile.rows[r] == nullptr) {
-      continue;
-    }
-    const auto block = load_block<Block>(tile.rows[r]);
-    const uint32_t bad = store_super(block, tile, r);
-    pack_row(block, r);
-    bad_rows |= (bad != 0 ? 1U : 0U) << r;
+    kCollect(tile.rows[r] + offset, r, &values);
   }
-  return bad_rows;
+  store_packed6(values, tile.out + tile.layout.sub);
+}
+
+// One byte per 16-group, kept as it is.
+void move_sub_bytes16(const PackTile& tile, ptrdiff_t offset) {
+  for (int r = 0; r < kGroupRows; ++r) {
+    std::byte* to = tile.out + tile.layout.sub + r;
+    for (int g = 0; g < 16; ++g) {
+      to[g * kGroupRows] = tile.rows[r][offset + g];
+    }
+  }
+}
+
+void move_nibbles_k4(const PackTile& tile, ptrdiff_t offset) {
+  for (int pair = 0; pair < 4; ++pair) {
+    move_nibbles(tile, offset + 32 * pair, 2 * pair, 2 * pair + 1);
+  }
 }
 
 }  // namespace
 
 uint32_t pack_tile_q2_k(const PackTile& tile) {
-  return for_each_row<BlockQ2_K>(tile, [&](const BlockQ2_K& block, int r) {
-    store_sub_bytes16(block.scales, r, tile.out + tile.layout.sub);
-    store_codes2(block.qs, r, tile.out + tile.layout.codes);
-  });
+  move_sub_bytes16(tile, offsetof(BlockQ2_K, scales));
+  move_fields2(tile, offsetof(BlockQ2_K, qs), tile.out + tile.layout.codes);
+  return move_super<BlockQ2_K>(tile);
 }
 
 uint32_t pack_tile_q3_k(const PackTile& tile) {
-  SubScales values = {};
-  HighBits high = {};
-  const uint32_t bad_rows = for_each_row<BlockQ3_K>(tile, [&](const BlockQ3_K& block, int r) {
-    collect_k3(block.scales, r, &values);
-    transpose_bits(block.hmask, high[r]);
-    store_codes2(block.qs, r, tile.out + tile.layout.codes);
-  });
-  store_packed6(values, tile.out + tile.layout.sub);
-  store_high1(high, tile.n_blocks, tile.out + tile.layout.high);
-  return bad_rows;
+  move_packed6<collect_k3>(tile, offsetof(BlockQ3_K, scales));
+  move_fields2(tile, offsetof(BlockQ3_K, qs), tile.out + tile.layout.codes);
+  move_bit_planes(tile, offsetof(BlockQ3_K, hmask));
+  return move_super<BlockQ3_K>(tile);
 }
 
 uint32_t pack_tile_q4_k(const PackTile& tile) {
-  SubScales values = {};
-  const uint32_t bad_rows = for_each_row<BlockQ4_K>(tile, [&](const BlockQ4_K& block, int r) {
-    collect_k4(block.scales, r, &values);
-    store_nibbles_k4(block.qs, r, tile.out + tile.layout.codes);
-  });
-  store_packed6(values, tile.out + tile.layout.sub);
-  return bad_rows;
+  move_packed6<collect_k4>(tile, offsetof(BlockQ4_K, scales));
+  move_nibbles_k4(tile, offsetof(BlockQ4_K, qs));
+  return move_super<BlockQ4_K>(tile);
 }
 
 uint32_t pack_tile_q5_k(const PackTile& tile) {
-  SubScales values = {};
-  HighBits high = {};
-  const uint32_t bad_rows = for_each_row<BlockQ5_K>(tile, [&](const BlockQ5_K& block, int r) {
-    collect_k4(block.scales, r, &values);
-    transpose_bits(block.qh, high[r]);
-    store_nibbles_k4(block.qs, r, tile.out + tile.layout.codes);
-  });
-  store_packed6(values, tile.out + tile.layout.sub);
-  store_high1(high, tile.n_blocks, tile.out + tile.layout.high);
-  return bad_rows;
+  move_packed6<collect_k4>(tile, offsetof(BlockQ5_K, scales));
+  move_nibbles_k4(tile, offsetof(BlockQ5_K, qs));
+  move_bit_planes(tile, offsetof(BlockQ5_K, qh));
+  return move_super<BlockQ5_K>(tile);
 }
 
 uint32_t pack_tile_q6_k(const PackTile& tile) {
-  return for_each_row<BlockQ6_K>(tile, [&](const BlockQ6_K& block, int r) {
-    store_sub_bytes16(block.scales, r, tile.out + tile.layout.sub);
-    store_codes2(block.qh, r, tile.out + tile.layout.high);
-    for (int h = 0; h < 2; ++h) {
-      for (int j = 0; j < 2; ++j) {  // low halves are block 4h + j, high halves block 4h + j + 2
-        store_nibbles(block.ql + 64 * h + 32 * j, 4 * h + j, 4 * h + j + 2, r,
-                      tile.out + tile.layout.codes);
-      }
+  move_sub_bytes16(tile, offsetof(BlockQ6_K, scales));
+  for (int h = 0; h < 2; ++h) {
+    for (int j = 0; j < 2; ++j) {  // low halves are block 4h + j, high halves block 4h + j + 2
+      move_nibbles(tile, static_cast<ptrdiff_t>(offsetof(BlockQ6_K, ql)) + 64 * h + 32 * j,
+                   4 * h + j, 4 * h + j + 2);
     }
-  });
+  }
+  move_fields2(tile, offsetof(BlockQ6_K, qh), tile.out + tile.layout.high);
+  return move_super<BlockQ6_K>(tile);
 }
 
 uint32_t pack_tile_iq4_xs(const PackTile& tile) {
-  return for_each_row<BlockIQ4_XS>(tile, [&](const BlockIQ4_XS& block, int r) {
-    std::byte* sub = tile.out + tile.layout.sub + r;
+  for (int r = 0; r < kGroupRows; ++r) {
+    const uint32_t lows = load32(tile.rows[r] + offsetof(BlockIQ4_XS, scales_l));
+    const uint32_t highs = load16(tile.rows[r] + offsetof(BlockIQ4_XS, scales_h));
+    std::byte* to = tile.out + tile.layout.sub + r;
     for (int b = 0; b < kTileK / kBlockK; ++b) {
-      const int low = block.scales_l[b / 2] >> (4 * (b % 2)) & 15;
-      const int high = block.scales_h >> (2 * b) & 3;
-      sub[b * kGroupRows] = static_cast<std::byte>(low | high << 4);
-      std::byte* to = tile.out + tile.layout.codes + b * 4 * kVectorBytes + r * 4;
+      const uint32_t scale = (lows >> (4 * b) & 15U) | (highs >> (2 * b) & 3U) << 4;
+      to[b * kGroupRows] = static_cast<std::byte>(scale);
+    }
+  }
+  for (int b = 0; b < kTileK / kBlockK; ++b) {
+    for (int quad = 0; quad < kQuads; ++quad) {
+      Words word[4];
+      load_turned(tile.rows + quad * kQuad,
+                  static_cast<ptrdiff_t>(offsetof(BlockIQ4_XS, qs)) + 16 * b, word);
       for (int v = 0; v < 4; ++v) {
-        store32(to + v * kVectorBytes, load32(block.qs + 16 * b + 4 * v));
+        store_vector(word[v], 4 * b + v, quad, tile.out + tile.layout.codes);
       }
     }
-  });
+  }
+  return move_super<BlockIQ4_XS>(tile);
 }
 
 }  // namespace fathom::quant

@@ -1,65 +1,69 @@
 // Packs formats with one scale per 32 values: the file's 4-byte pieces keep their order, so packing
-// is moving dwords from 16 rows side by side.
+// is moving dwords of 16 rows side by side.
 // Called by quant/pack.cc. Read next: quant/pack_tile.h.
-#include "base/half.h"
+#include <cstddef>
+
 #include "quant/blocks.h"
-#include "quant/pack_tile.h"
+#include "quant/pack_bits.h"
 
 namespace fathom::quant {
 
 namespace {
 
-// Scale (or minimum) of row r, block b; returns the not-finite flag.
-uint32_t store_scale(uint16_t bits, int b, int r, std::byte* section) {
-  store16(section + (b * kGroupRows + r) * 2, bits);
-  return f16_not_finite(bits);
-}
-
-// qs[16]: byte j holds codes j and j + 16, as `nibbles` wants them.
-void move_nibbles(const uint8_t* qs, int b, int r, std::byte* section) {
-  std::byte* to = section + b * 4 * kVectorBytes + r * 4;
-  for (int v = 0; v < 4; ++v) {
-    store32(to + v * kVectorBytes, load32(qs + 4 * v));
+// Scales (or minimums) of 16 rows; returns a bit per row that is not finite.
+uint32_t move_scales(const PackTile& tile, ptrdiff_t offset, int b, std::byte* section) {
+  uint32_t bad_rows = 0;
+  for (int r = 0; r < kGroupRows; ++r) {
+    const uint16_t bits = load16(tile.rows[r] + offset);
+    store16(section + (b * kGroupRows + r) * 2, bits);
+    bad_rows |= f16_not_finite(bits) >> 15 << r;
   }
+  return bad_rows;
 }
 
-uint32_t store_scales(const BlockQ4_0& block, const PackTile& tile, int b, int r) {
-  return store_scale(block.d, b, r, tile.out + tile.layout.scales);
-}
-
-uint32_t store_scales(const BlockQ5_0& block, const PackTile& tile, int b, int r) {
-  return store_scale(block.d, b, r, tile.out + tile.layout.scales);
+// Bytes of codes: code + 128 of Q8_0 flips the top bit; nibble bytes stay as they are (byte j of qs
+// holds codes j and j + 16, as `nibbles` wants them).
+template <int kVectors, uint32_t kFlip>
+void move_codes(const PackTile& tile, ptrdiff_t offset, int b) {
+  for (int quad = 0; quad < kQuads; ++quad) {
+    for (int v = 0; v < kVectors; v += 4) {
+      Words word[4];
+      load_turned(tile.rows + quad * kQuad, offset + 4 * v, word);
+      for (int i = 0; i < 4; ++i) {
+        store_vector(word[i] ^ kFlip, b * kVectors + v + i, quad, tile.out + tile.layout.codes);
+      }
+    }
+  }
 }
 
 template <typename Block>
-uint32_t store_scales(const Block& block, const PackTile& tile, int b, int r) {
-  return store_scale(block.d, b, r, tile.out + tile.layout.scales) |
-         store_scale(block.m, b, r, tile.out + tile.layout.mins);
-}
+concept HasMin = requires(Block block) {
+  block.m;
+};
 
-template <typename Block, bool kHasHigh>
-uint32_t pack_nibble_tile(const PackTile& tile) {
+template <typename Block>
+concept HasHigh = requires(Block block) {
+  block.qh;
+};
+
+template <typename Block>
+uint32_t pack_tile(const PackTile& tile) {
+  constexpr bool kIsBytes = sizeof(Block::qs) == kBlockK;
   uint32_t bad_rows = 0;
-  HighBits high = {};
-  for (int r = 0; r < kGroupRows; ++r) {
-    const std::byte* from = tile.rows[r];
-    if (from == nullptr) {
-      continue;
+  for (int b = 0; b < tile.n_blocks; ++b) {
+    const auto at = static_cast<ptrdiff_t>(sizeof(Block)) * b;
+    bad_rows |= move_scales(tile, at + offsetof(Block, d), b, tile.out + tile.layout.scales);
+    if constexpr (HasMin<Block>) {
+      bad_rows |= move_scales(tile, at + offsetof(Block, m), b, tile.out + tile.layout.mins);
     }
-    uint32_t bad = 0;
-    for (int b = 0; b < tile.n_blocks; ++b) {
-      Block block;
-      std::memcpy(&block, from + b * static_cast<ptrdiff_t>(sizeof block), sizeof block);
-      bad |= store_scales(block, tile, b, r);
-      move_nibbles(block.qs, b, r, tile.out + tile.layout.codes);
-      if constexpr (kHasHigh) {
-        high[r][b] = load32(block.qh);
+    if constexpr (HasHigh<Block>) {
+      uint32_t bits[kGroupRows];
+      for (int r = 0; r < kGroupRows; ++r) {
+        bits[r] = load32(tile.rows[r] + at + offsetof(Block, qh));
       }
+      store_masks(bits, tile.out + tile.layout.high + b * kVectorBytes);
     }
-    bad_rows |= (bad != 0 ? 1U : 0U) << r;
-  }
-  if constexpr (kHasHigh) {
-    store_high1(high, tile.n_blocks, tile.out + tile.layout.high);
+    move_codes<kIsBytes ? 8 : 4, kIsBytes ? 0x80808080U : 0U>(tile, at + offsetof(Block, qs), b);
   }
   return bad_rows;
 }
@@ -67,42 +71,23 @@ uint32_t pack_nibble_tile(const PackTile& tile) {
 }  // namespace
 
 uint32_t pack_tile_q4_0(const PackTile& tile) {
-  return pack_nibble_tile<BlockQ4_0, false>(tile);
+  return pack_tile<BlockQ4_0>(tile);
 }
 
 uint32_t pack_tile_q4_1(const PackTile& tile) {
-  return pack_nibble_tile<BlockQ4_1, false>(tile);
+  return pack_tile<BlockQ4_1>(tile);
 }
 
 uint32_t pack_tile_q5_0(const PackTile& tile) {
-  return pack_nibble_tile<BlockQ5_0, true>(tile);
+  return pack_tile<BlockQ5_0>(tile);
 }
 
 uint32_t pack_tile_q5_1(const PackTile& tile) {
-  return pack_nibble_tile<BlockQ5_1, true>(tile);
+  return pack_tile<BlockQ5_1>(tile);
 }
 
 uint32_t pack_tile_q8_0(const PackTile& tile) {
-  constexpr uint32_t kSignToOffset = 0x80808080U;  // code + 128 flips the top bit
-  uint32_t bad_rows = 0;
-  for (int r = 0; r < kGroupRows; ++r) {
-    const std::byte* from = tile.rows[r];
-    if (from == nullptr) {
-      continue;
-    }
-    uint32_t bad = 0;
-    for (int b = 0; b < tile.n_blocks; ++b) {
-      BlockQ8_0 block;
-      std::memcpy(&block, from + b * static_cast<ptrdiff_t>(sizeof block), sizeof block);
-      bad |= store_scale(block.d, b, r, tile.out + tile.layout.scales);
-      std::byte* to = tile.out + tile.layout.codes + b * 8 * kVectorBytes + r * 4;
-      for (int v = 0; v < 8; ++v) {
-        store32(to + v * kVectorBytes, load32(block.qs + 4 * v) ^ kSignToOffset);
-      }
-    }
-    bad_rows |= (bad != 0 ? 1U : 0U) << r;
-  }
-  return bad_rows;
+  return pack_tile<BlockQ8_0>(tile);
 }
 
 }  // namespace fathom::quant
