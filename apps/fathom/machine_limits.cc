@@ -99,7 +99,9 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) uint64_t vnni_loop(int64_
   for (int i = 1; i < kChains; ++i) {
     all = _mm512_xor_si512(all, sums[i]);
   }
-  return static_cast<uint64_t>(_mm512_reduce_add_epi64(all));
+  std::array<uint64_t, 8> lanes;
+  _mm512_storeu_si512(lanes.data(), all);
+  return lanes[0] ^ lanes[7];
 }
 #endif
 
