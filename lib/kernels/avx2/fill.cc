@@ -10,6 +10,8 @@
 #include "kernels/lanes/float_matmul.h"
 #include "kernels/lanes/gemm.h"
 #include "kernels/lanes/gemv.h"
+#include "kernels/lanes/pages.h"
+#include "kernels/lanes/rows.h"
 #include "kernels/lanes/weights.h"
 #include "kernels/sets.h"
 #include "kernels/table.h"
@@ -34,6 +36,8 @@ void fill_float_type(KernelTable& table) {
 }  // namespace
 
 void fill_avx2(KernelTable& table) {
+  fill_rows<Avx2>(table);
+  fill_attend<Avx2>(table);
   fill_float_type<DType::kBF16>(table);
   fill_float_type<DType::kF32>(table);
   fill_type<Q4_0>(table);

@@ -8,6 +8,8 @@
 
 #include "kernels/lanes/avx512_lanes.h"
 #include "kernels/lanes/float_matmul.h"
+#include "kernels/lanes/pages.h"
+#include "kernels/lanes/rows.h"
 #include "kernels/sets.h"
 #include "kernels/table.h"
 
@@ -24,6 +26,8 @@ void fill_float_type(KernelTable& table) {
 }  // namespace
 
 void fill_avx512(KernelTable& table) {
+  fill_rows<Avx512>(table);
+  fill_attend<Avx512>(table);
   fill_float_type<DType::kBF16>(table);
   fill_float_type<DType::kF32>(table);
 }

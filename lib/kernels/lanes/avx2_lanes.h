@@ -167,6 +167,20 @@ struct Avx2 {
     return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
   }
 
+  static float lane0(F x) { return _mm256_cvtss_f32(x.lo); }
+
+  static F swap_neighbours(F x) {
+    return {_mm256_permute_ps(x.lo, 0xB1), _mm256_permute_ps(x.hi, 0xB1)};
+  }
+
+  static F load_twice(const float* p) {
+    const __m256i lane = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+    const auto twice = [&](const float* q) {
+      return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(q)), lane);
+    };
+    return {twice(p), twice(p + 4)};
+  }
+
   static float lane_max(F x) {
     const __m256 a = _mm256_max_ps(x.lo, x.hi);
     const __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -180,14 +194,6 @@ struct Avx2 {
     b = _mm_max_epu32(b, _mm_shuffle_epi32(b, 0x4E));
     b = _mm_max_epu32(b, _mm_shuffle_epi32(b, 0xB1));
     return static_cast<uint32_t>(_mm_cvtsi128_si32(b));
-  }
-
-  static int32_t lane_sum(I x) {
-    const __m256i a = _mm256_add_epi32(x.lo, x.hi);
-    __m128i b = _mm_add_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
-    b = _mm_add_epi32(b, _mm_shuffle_epi32(b, 0x4E));
-    b = _mm_add_epi32(b, _mm_shuffle_epi32(b, 0xB1));
-    return _mm_cvtsi128_si32(b);
   }
 
   static F load_f16(const std::byte* p) {

@@ -125,11 +125,20 @@ struct Avx512 {
     return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
   }
 
+  static float lane0(F x) { return _mm512_cvtss_f32(x); }
+
+  // x1 x0 x3 x2 ..
+  static F swap_neighbours(F x) { return _mm512_permute_ps(x, 0xB1); }
+
+  // p0 p0 p1 p1 .. p7 p7
+  static F load_twice(const float* p) {
+    const I lane = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    return _mm512_permutexvar_ps(lane, _mm512_castps256_ps512(_mm256_loadu_ps(p)));
+  }
+
   static float lane_max(F x) { return _mm512_reduce_max_ps(x); }  // no lane may be NaN
 
   static uint32_t lane_max_unsigned(I x) { return _mm512_reduce_max_epu32(x); }
-
-  static int32_t lane_sum(I x) { return _mm512_reduce_add_epi32(x); }
 
   // 16 f16 to f32, exact.
   static F load_f16(const std::byte* p) {
