@@ -1,0 +1,51 @@
+// The arrays of a step: ids, positions, rows, wanted logits.
+#include "engine/batch.h"
+
+#include <gtest/gtest.h>
+
+namespace fathom::engine {
+namespace {
+
+class NoSink final : public TextSink {
+ public:
+  bool on_token(const TokenEvent& /*event*/) override { return true; }
+
+  void on_finish(FinishReason /*reason*/, const Usage& /*usage*/,
+                 std::string_view /*message*/) override {}
+};
+
+TEST(Batch, LaysSequencesOneAfterTheOther) {
+  constexpr kv::PageShape kShape = {PageType::kBF16, 1, 1, 4};
+  MemoryPool memory("kv", static_cast<size_t>(kv::pool_bytes(kShape, 4)));
+  kv::PagePool pages(memory, kShape, 4);
+  NoSink sink;
+  Request a;
+  a.prompt = {10, 11, 12, 13};
+  Request b;
+  b.prompt = {20, 21};
+  Sequence first(1, a, sink, pages, {}, 100);
+  Sequence second(2, b, sink, pages, {}, 100);
+  first.pages().reserve(70);
+  second.pages().reserve(2);
+  first.num_computed = 2;
+
+  Batch batch(8, 2);
+  batch.fill({{&first, 2, true}, {&second, 1, false}});
+  const model::StepInput input = batch.input();
+  EXPECT_EQ(std::vector<int32_t>(input.token_ids.begin(), input.token_ids.end()),
+            (std::vector<int32_t>{12, 13, 20}));
+  EXPECT_EQ(std::vector<int64_t>(input.positions.begin(), input.positions.end()),
+            (std::vector<int64_t>{2, 3, 0}));
+  ASSERT_EQ(input.sequences.size(), 2U);
+  EXPECT_EQ(input.sequences[0].first_position, 2);
+  EXPECT_EQ(input.sequences[0].pages.size(), 2U);
+  EXPECT_EQ(input.sequences[1].first_row, 2);
+  EXPECT_EQ(std::vector<int64_t>(input.logit_rows.begin(), input.logit_rows.end()),
+            (std::vector<int64_t>{1}));
+  EXPECT_EQ(batch.share_of_row(0), 0U);
+  EXPECT_EQ(batch.share_of_row(1), 0U);
+  EXPECT_EQ(batch.share_of_row(2), 1U);
+}
+
+}  // namespace
+}  // namespace fathom::engine
