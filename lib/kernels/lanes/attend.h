@@ -136,12 +136,6 @@ class AttendSpan {
     return a_.n_rows <= kFewAttendRows && page + 1 < a_.n_pages ? pages[page + 1] : nullptr;
   }
 
-  static void prefetch(const std::byte* p, int bytes) {
-    for (int i = 0; i < bytes; i += 64) {
-      _mm_prefetch(reinterpret_cast<const char*>(p) + i, _MM_HINT_T0);
-    }
-  }
-
   // With one or two rows, four vectors keep both FMA ports busy.
   static constexpr int vectors_for(int rows) { return rows <= 2 ? 4 : L::kVectors; }
 
@@ -166,7 +160,7 @@ class AttendSpan {
         const int n = n_steps - step < kBlockSteps ? n_steps - step : kBlockSteps;
         if (next != nullptr) {
           for (int j = 0; j < kV; ++j) {
-            prefetch(next + at + j * vector_stride, n * 64);
+            prefetch_lines(next + at + j * vector_stride, n * 64);
           }
         }
         add_block<kV, kR>({k + at, vector_stride, 64}, x, n, f);
@@ -268,10 +262,10 @@ class AttendSpan {
   }
 
   template <int kV>
-  void prefetch_values(const std::byte* next, int n) const {
+  [[gnu::always_inline]] void prefetch_values(const std::byte* next, int n) const {
     if (next != nullptr) {
       for (int t = 0; t < kPageTokens / kStepDims; ++t) {
-        prefetch(next + (static_cast<int64_t>(t) * dims_ + n * 16) * 4, kV * 64);
+        prefetch_lines(next + (static_cast<int64_t>(t) * dims_ + n * 16) * 4, kV * 64);
       }
     }
   }

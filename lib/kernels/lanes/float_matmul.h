@@ -127,11 +127,7 @@ template <class L, DType kType, int kGroups, int kRows>
     }
     const std::byte* const w = base + static_cast<int64_t>(b) * kBytes;
     for (int g = 0; g < kGroups; ++g) {
-      for (int i = 0; i < kBytes; i += 64) {
-        _mm_prefetch(
-            reinterpret_cast<const char*>(w) + g * a.group_stride_bytes + kPrefetchAhead + i,
-            _MM_HINT_T0);
-      }
+      prefetch_lines(w + g * a.group_stride_bytes + kPrefetchAhead, kBytes);
     }
     add_float_block<L, kType, kGroups, kRows>({w, a.group_stride_bytes, 64}, x, f);
     if (b + 1 == n_blocks || (b + 1) % kSegmentBlocks == 0) {

@@ -112,25 +112,18 @@ class Gemv {
       const typename W::Tile t0(base[0] + offset, nb);
       const typename W::Tile t1(base[1] + offset, nb);
       for (int b = 0; b < nb; ++b) {
-        prefetch<kShare>(base[0] + ahead + b * kShare);
+        prefetch_lines(base[0] + ahead + b * kShare, kShare);
         block(a, t0, first_block + b, b, f[0]);
-        prefetch<kShare>(base[1] + ahead + b * kShare);
+        prefetch_lines(base[1] + ahead + b * kShare, kShare);
         block(a, t1, first_block + b, b, f[1]);
       }
     } else {
       const typename W::Tile t0(base[0] + offset, nb);
       for (int b = 0; b < nb; ++b) {
-        prefetch<kShare>(base[0] + ahead + b * kShare);
+        prefetch_lines(base[0] + ahead + b * kShare, kShare);
         block(a, t0, first_block + b, b, f[0]);
       }
     }
-  }
-
-  template <int kBytes>
-  [[gnu::always_inline]] static void prefetch(const std::byte* p) {
-    unroll<kBytes / 64>([&](auto i) {
-      _mm_prefetch(reinterpret_cast<const char*>(p) + 64 * decltype(i)::value, _MM_HINT_T0);
-    });
   }
 
   // Block b of the row, block tb of the tile.

@@ -1,9 +1,11 @@
-// Compile-time loops: a body called with 0, 1, .. n - 1 as constants.
+// Compile-time loops (a body called with 0, 1, .. n - 1 as constants) and prefetch.
 // Called by every file of lanes/. Read next: lanes/avx512_lanes.h.
 //
 // Everything in lanes/ lies in an anonymous namespace on purpose: each instruction set compiles its
 // own copy with its own flags, and no symbol of one copy may ever be linked into another.
 #pragma once
+
+#include <immintrin.h>
 
 namespace fathom::kernels {
 namespace {
@@ -31,6 +33,14 @@ template <int kMax, class Fn>
     } else {
       with_constant<kMax - 1>(n, fn);
     }
+  }
+}
+
+// Asks for `bytes` from p on. Inlined by force: GCC takes a function that only prefetches for one
+// without effect and drops the calls.
+[[gnu::always_inline]] inline void prefetch_lines(const void* p, int bytes) {
+  for (int i = 0; i < bytes; i += 64) {
+    _mm_prefetch(static_cast<const char*>(p) + i, _MM_HINT_T0);
   }
 }
 
