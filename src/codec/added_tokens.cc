@@ -3,7 +3,7 @@
 #include "codec/added_tokens.h"
 
 #include <algorithm>
-#include <functional>
+#include <utility>
 
 #include "codec/utf8.h"
 
@@ -47,32 +47,43 @@ size_t skip_white_space_back(std::string_view text, size_t floor, size_t end) {
 
 }  // namespace
 
-AddedTokens::AddedTokens(const std::vector<AddedToken>& tokens) : index_(tokens.size()) {
-  for (const AddedToken& token : tokens) {
-    if (token.text.empty()) {
-      continue;
+AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+  std::erase_if(tokens_, [](const AddedToken& token) { return token.text.empty(); });
+  std::stable_sort(tokens_.begin(), tokens_.end(),
+                   [](const AddedToken& a, const AddedToken& b) { return a.text < b.text; });
+  const auto same = [](const AddedToken& a, const AddedToken& b) { return a.text == b.text; };
+  tokens_.erase(std::unique(tokens_.begin(), tokens_.end(), same), tokens_.end());
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    Range& range = by_first_byte_[static_cast<unsigned char>(tokens_[i].text[0])];
+    if (range.end == 0) {
+      range.begin = i;
     }
-    index_.insert(token.text, static_cast<TokenId>(tokens_.size()));
-    tokens_.push_back(token);
-    lengths_[static_cast<unsigned char>(token.text[0])].push_back(
-        static_cast<uint32_t>(token.text.size()));
-  }
-  for (std::vector<uint32_t>& lengths : lengths_) {
-    std::sort(lengths.begin(), lengths.end(), std::greater<>());
-    lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+    range.end = i + 1;
   }
 }
 
 const AddedToken* AddedTokens::match(std::string_view text, size_t at) const {
-  for (const uint32_t length : lengths_[static_cast<unsigned char>(text[at])]) {
-    if (length > text.size() - at) {
-      continue;
+  const Range first = by_first_byte_[static_cast<unsigned char>(text[at])];
+  auto begin = tokens_.begin() + static_cast<std::ptrdiff_t>(first.begin);
+  auto end = tokens_.begin() + static_cast<std::ptrdiff_t>(first.end);
+  const AddedToken* longest = nullptr;
+  // [begin, end): the tokens that agree with the text in their first `depth` bytes.
+  for (size_t depth = 1; begin != end; ++depth) {
+    if (begin->text.size() == depth) {
+      longest = &*begin;
+      ++begin;
     }
-    if (const auto found = index_.find(text.substr(at, length))) {
-      return &tokens_[static_cast<size_t>(*found)];
+    if (at + depth == text.size()) {
+      break;
     }
+    const char next = text[at + depth];
+    begin = std::partition_point(begin, end, [&](const AddedToken& token) {
+      return static_cast<unsigned char>(token.text[depth]) < static_cast<unsigned char>(next);
+    });
+    end = std::partition_point(begin, end,
+                               [&](const AddedToken& token) { return token.text[depth] == next; });
   }
-  return nullptr;
+  return longest;
 }
 
 std::vector<Fragment> AddedTokens::split(std::string_view text, bool parse_special) const {

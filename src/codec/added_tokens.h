@@ -3,11 +3,10 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
-#include "codec/piece_index.h"
 #include "codec/tokenizer.h"
 
 namespace fathom::codec {
@@ -29,7 +28,8 @@ struct Fragment {
 
 class AddedTokens {
  public:
-  explicit AddedTokens(const std::vector<AddedToken>& tokens);
+  // Of two tokens with one text the first counts.
+  explicit AddedTokens(std::vector<AddedToken> tokens);
 
   // Cuts `text` at the leftmost, then longest matches. Control tokens are left in the plain text
   // unless `parse_special`. No fragment is empty. Thread rule: any thread.
@@ -39,9 +39,13 @@ class AddedTokens {
   // The longest token at `at`, or nullptr.
   [[nodiscard]] const AddedToken* match(std::string_view text, size_t at) const;
 
-  std::vector<AddedToken> tokens_;
-  PieceIndex index_;                                // text to position in tokens_
-  std::array<std::vector<uint32_t>, 256> lengths_;  // by first byte, longest first
+  // Positions in tokens_: [begin, end).
+  struct Range {
+    size_t begin = 0, end = 0;
+  };
+
+  std::vector<AddedToken> tokens_;  // sorted by text, no two equal
+  std::array<Range, 256> by_first_byte_{};
 };
 
 }  // namespace fathom::codec

@@ -1,5 +1,5 @@
 // Linear probing; the stored hash spares most comparisons.
-// Called by codec/text_tokenizer, codec/added_tokens. Read next: codec/bpe.cc.
+// Called by codec/text_tokenizer, codec/sentencepiece. Read next: codec/bpe.cc.
 #include "codec/piece_index.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Text to token id: an open-addressing hash table over texts that live elsewhere.
-// Called by codec/text_tokenizer, codec/added_tokens. Read next: codec/bpe.cc.
+// Called by codec/text_tokenizer, codec/sentencepiece. Read next: codec/bpe.cc.
 #pragma once
 
 #include <cstddef>

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <unordered_map>
 #include <utility>
 
@@ -27,6 +29,15 @@ std::string replace_all(std::string_view text, std::string_view from, std::strin
     done = at + from.size();
   }
   return out.append(text, done);
+}
+
+// The character that ends at `end` (> 0) of a valid text; a byte that is none by itself otherwise.
+char32_t character_before(std::string_view text, size_t end) {
+  size_t at = end - 1;
+  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80) {
+    --at;
+  }
+  return read_utf8(text, at).character;
 }
 
 }  // namespace
@@ -53,10 +64,13 @@ SentencePieceTokenizer::SentencePieceTokenizer(const weights::Metadata& metadata
     if (!merges || text.empty()) {
       continue;
     }
-    if (text.find(' ') == std::string::npos) {
-      pieces_.insert(text, id);
-    } else {
-      pieces_.insert(respelled_.emplace_back(replace_all(text, " ", kBlank)), id);
+    const bool has_blank = text.find(' ') != std::string::npos;
+    const std::string& piece =
+        has_blank ? respelled_.emplace_back(replace_all(text, " ", kBlank)) : text;
+    pieces_.insert(piece, id);
+    for (size_t at = piece.find(kBlank, 1); at != std::string::npos;
+         at = piece.find(kBlank, at + 1)) {
+      before_blank_.insert(character_before(piece, at));
     }
   }
   has_all_bytes_ = std::find(byte_ids_.begin(), byte_ids_.end(), -1) == byte_ids_.end();
@@ -94,7 +108,8 @@ struct SentencePieceTokenizer::Merger {
   // Unused pieces take part in merging but do not come out: they are undone into their two parts.
   std::unordered_map<std::string_view, uint32_t> unused_splits;
 
-  void run(std::vector<TokenId>& out);
+  // Adds the ids of `word`.
+  void run(std::string_view word, std::vector<TokenId>& out);
   void consider(int32_t left, int32_t right);
   void add(std::string_view piece, std::vector<TokenId>& out) const;
 
@@ -136,7 +151,10 @@ void SentencePieceTokenizer::Merger::add(std::string_view piece, std::vector<Tok
   out.push_back(*id);
 }
 
-void SentencePieceTokenizer::Merger::run(std::vector<TokenId>& out) {
+void SentencePieceTokenizer::Merger::run(std::string_view word, std::vector<TokenId>& out) {
+  text = word;
+  symbols.clear();
+  unused_splits.clear();
   for (size_t begin = 0; begin < text.size();) {
     const size_t size = read_utf8(text, begin).size;
     const auto i = static_cast<int32_t>(symbols.size());
@@ -180,9 +198,42 @@ void SentencePieceTokenizer::encode_text(std::string_view text, std::vector<Toke
          fmt::format("a text of {} bytes is too long to encode; expected less than 2 GiB",
                      text.size()));
   }
-  Merger merger{
-      .tokenizer = *this, .text = normalized, .symbols = {}, .heap = {}, .unused_splits = {}};
-  merger.run(out);
+  Merger merger{.tokenizer = *this, .text = {}, .symbols = {}, .heap = {}, .unused_splits = {}};
+
+  struct Range {
+    size_t begin, size;  // in `out`
+  };
+
+  std::unordered_map<std::string_view, Range> seen;  // words of this text
+  const std::string_view whole = normalized;
+  for (size_t begin = 0; begin < whole.size();) {
+    const size_t end = find_cut(whole, begin);
+    const std::string_view word = whole.substr(begin, end - begin);
+    begin = end;
+    const auto [entry, is_new] = seen.try_emplace(word, Range{out.size(), 0});
+    if (is_new) {
+      merger.run(word, out);
+      entry->second.size = out.size() - entry->second.begin;
+      continue;
+    }
+    const Range range = entry->second;
+    out.resize(out.size() + range.size);
+    std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(range.begin), range.size,
+                out.end() - static_cast<std::ptrdiff_t>(range.size));
+  }
+}
+
+size_t SentencePieceTokenizer::find_cut(std::string_view text, size_t begin) const {
+  if (!has_all_bytes_) {
+    return text.size();  // a run of unknown characters is one token, across words too
+  }
+  for (size_t at = text.find(kBlank, begin + 1); at != std::string_view::npos;
+       at = text.find(kBlank, at + 1)) {
+    if (!before_blank_.contains(character_before(text, at))) {
+      return at;
+    }
+  }
+  return text.size();
 }
 
 void SentencePieceTokenizer::add_unknown(std::string_view character,

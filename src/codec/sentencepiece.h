@@ -4,9 +4,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <deque>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "codec/text_tokenizer.h"
@@ -24,6 +26,10 @@ class SentencePieceTokenizer final : public TextTokenizer {
   void encode_text(std::string_view text, std::vector<TokenId>& out) const override;
   [[nodiscard]] std::string piece_bytes(TokenId id) const override;
 
+  // The end of the stretch that begins at `begin` and that no piece reaches across: before a blank
+  // that follows a character which stands before a blank in no piece.
+  [[nodiscard]] size_t find_cut(std::string_view text, size_t begin) const;
+
   // The ids of a character that is no piece.
   void add_unknown(std::string_view character, std::vector<TokenId>& out) const;
 
@@ -31,6 +37,7 @@ class SentencePieceTokenizer final : public TextTokenizer {
   PieceIndex pieces_;                    // what merging may produce: no control or byte tokens
   std::array<TokenId, 256> byte_ids_{};  // -1: no such token
   bool has_all_bytes_ = false;
+  std::unordered_set<char32_t> before_blank_;  // characters that some piece has before a blank
 };
 
 }  // namespace fathom::codec

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <random>
 #include <string>
 #include <thread>
@@ -101,19 +100,6 @@ TEST(SentencePiece, DecodesWhatItEncoded) {
     const std::string text = random_text(random);
     ASSERT_EQ(tokenizer->decode(encode(*tokenizer, text), true), text) << "text " << i;
   }
-}
-
-// Word length 32 is where the scan hands over to the heap: both sides must agree with the
-// reference, which the case file covers; here a word that repeats one pair checks the leftmost rule
-// by hand.
-TEST(ByteLevel, MergesLeftmostFirstInShortAndLongWords) {
-  Metadata metadata = make_byte_vocabulary({"aa", "aaa"}, {});
-  metadata.set("tokenizer.ggml.merges", std::vector<std::string>{"a a", "aa a"});
-  const auto tokenizer = make_tokenizer(metadata);
-  EXPECT_EQ(encode(*tokenizer, "aaaaa"), (std::vector<TokenId>{256, 257}));
-  std::vector<TokenId> expected(50, 256);
-  expected.back() = 257;  // 101 letters: 49 pairs, then "aa" + "a"
-  EXPECT_EQ(encode(*tokenizer, std::string(101, 'a')), expected);
 }
 
 TEST(Tokenizer, InvalidUtf8BecomesOneReplacementPerMaximalSubpart) {
@@ -219,139 +205,6 @@ TEST(SpecialTokens, EndTokensComeFromKeysAndMarkers) {
   metadata.set("tokenizer.ggml.eom_token_id", int64_t{258});
   EXPECT_EQ(make_tokenizer(metadata)->end_tokens(), (std::vector<TokenId>{256, 257, 258, 260}));
 }
-
-TEST(SentencePiece, FallsBackToBytesThenToUnknown) {
-  const std::string blank = "\xE2\x96\x81";
-  Metadata metadata = make_piece_vocabulary({"a", blank, blank + "a"});
-  const auto tokenizer = make_tokenizer(metadata);
-  EXPECT_TRUE(tokenizer->strips_first_blank());
-  EXPECT_EQ(encode(*tokenizer, "a"), (std::vector<TokenId>{261}));
-  EXPECT_EQ(encode(*tokenizer, "\xC3\xA9"), (std::vector<TokenId>{260, 3 + 0xC3, 3 + 0xA9}));
-  EXPECT_EQ(tokenizer->decode(encode(*tokenizer, " a"), true), " a");
-  // Without byte tokens a run of unknown characters is one <unk>.
-  metadata.set("tokenizer.ggml.token_type", std::vector<int64_t>(262, 1));
-  EXPECT_EQ(encode(*make_tokenizer(metadata),
-                   "\xC3\xA9\xC3\xA8"
-                   "a"),
-            (std::vector<TokenId>{260, 0, 259}));
-}
-
-// ---- bad files: one kCorruptFile or kUnsupported each, with file and key in the message.
-struct BadFile {
-  const char* name;
-  void (*spoil)(Metadata&);
-  ErrorCode code;
-  const char* key;
-};
-
-class BadVocabulary : public ::testing::TestWithParam<BadFile> {};
-
-TEST_P(BadVocabulary, IsRefusedByName) {
-  Metadata metadata = make_byte_vocabulary({"ab"}, {});
-  GetParam().spoil(metadata);
-  try {
-    make_tokenizer(metadata);
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), GetParam().code) << error.what();
-    EXPECT_NE(std::string(error.what()).find("test.gguf"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find(GetParam().key), std::string::npos) << error.what();
-  }
-}
-
-using Strings = std::vector<std::string>;
-using Ints = std::vector<int64_t>;
-using Doubles = std::vector<double>;
-
-void use_pieces(Metadata& m) {
-  m = make_piece_vocabulary({"a"});
-}
-
-template <size_t kId>
-void rename_byte_token(Metadata& m, const char* text) {
-  use_pieces(m);
-  Strings tokens = *m.find_strings("tokenizer.ggml.tokens");
-  tokens[kId] = text;
-  m.set("tokenizer.ggml.tokens", tokens);
-}
-
-const BadFile kBadFiles[] = {
-    {"ModelUnknown", [](Metadata& m) { m.set("tokenizer.ggml.model", std::string("t5")); },
-     ErrorCode::kUnsupported, "'t5'"},
-    {"ModelOtherType", [](Metadata& m) { m.set("tokenizer.ggml.model", int64_t{3}); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.model"},
-    {"PreMissing", [](Metadata& m) { m.set("tokenizer.ggml.pre", std::monostate()); },
-     ErrorCode::kUnsupported, "'gpt2'"},
-    {"PreUnknown", [](Metadata& m) { m.set("tokenizer.ggml.pre", std::string("nosuch")); },
-     ErrorCode::kUnsupported, "'nosuch'"},
-    {"TokensMissing", [](Metadata& m) { m.set("tokenizer.ggml.tokens", std::monostate()); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.tokens"},
-    {"TokensEmpty", [](Metadata& m) { m.set("tokenizer.ggml.tokens", Strings{}); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.tokens"},
-    {"TokensNumbers", [](Metadata& m) { m.set("tokenizer.ggml.tokens", Ints(257, 1)); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.tokens"},
-    {"TokensFewerThanVocabSize",
-     [](Metadata& m) {
-       m.set("general.architecture", std::string("some"));
-       m.set("some.vocab_size", int64_t{300});
-     },
-     ErrorCode::kCorruptFile, "some.vocab_size"},
-    {"KindsShort", [](Metadata& m) { m.set("tokenizer.ggml.token_type", Ints(256, 1)); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.token_type"},
-    {"KindsStrings", [](Metadata& m) { m.set("tokenizer.ggml.token_type", Strings(257, "1")); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.token_type"},
-    {"KindsOutOfRange", [](Metadata& m) { m.set("tokenizer.ggml.token_type", Ints(257, 7)); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.token_type"},
-    {"ScoresLong", [](Metadata& m) { m.set("tokenizer.ggml.scores", Doubles(258, 0)); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.scores"},
-    {"ScoresIntegers", [](Metadata& m) { m.set("tokenizer.ggml.scores", Ints(257, 0)); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.scores"},
-    {"ScoresNotANumber",
-     [](Metadata& m) { m.set("tokenizer.ggml.scores", Doubles(257, std::nan(""))); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.scores"},
-    {"ScoresMissing",
-     [](Metadata& m) {
-       use_pieces(m);
-       m.set("tokenizer.ggml.scores", std::monostate());
-     },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.scores"},
-    {"MergesMissing", [](Metadata& m) { m.set("tokenizer.ggml.merges", std::monostate()); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.merges"},
-    {"MergeOfUnknownPiece", [](Metadata& m) { m.set("tokenizer.ggml.merges", Strings{"ab xy"}); },
-     ErrorCode::kCorruptFile, "'xy'"},
-    {"MergeToUnknownPiece", [](Metadata& m) { m.set("tokenizer.ggml.merges", Strings{"b a"}); },
-     ErrorCode::kCorruptFile, "'ba'"},
-    {"MergeWithoutBlank", [](Metadata& m) { m.set("tokenizer.ggml.merges", Strings{"ab"}); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.merges"},
-    {"MergeEmpty", [](Metadata& m) { m.set("tokenizer.ggml.merges", Strings{""}); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.merges"},
-    {"MergeOneSided", [](Metadata& m) { m.set("tokenizer.ggml.merges", Strings{"a "}); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.merges"},
-    {"ByteTokenNegative", [](Metadata& m) { rename_byte_token<3>(m, "<0x-1>"); },
-     ErrorCode::kCorruptFile, "<0x-1>"},
-    {"ByteTokenNoHex", [](Metadata& m) { rename_byte_token<4>(m, "<0xZZ>"); },
-     ErrorCode::kCorruptFile, "<0xZZ>"},
-    {"ByteTokenShort", [](Metadata& m) { rename_byte_token<5>(m, "<0x1>"); },
-     ErrorCode::kCorruptFile, "<0x1>"},
-    {"EosTooLarge", [](Metadata& m) { m.set("tokenizer.ggml.eos_token_id", int64_t{2147483647}); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.eos_token_id"},
-    {"BosNegative", [](Metadata& m) { m.set("tokenizer.ggml.bos_token_id", int64_t{-1}); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.bos_token_id"},
-    {"EotIsText", [](Metadata& m) { m.set("tokenizer.ggml.eot_token_id", std::string("x")); },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.eot_token_id"},
-    {"NothingForUnknownText",
-     [](Metadata& m) {
-       use_pieces(m);
-       m.set("tokenizer.ggml.token_type", Ints(260, 1));
-       m.set("tokenizer.ggml.unknown_token_id", std::monostate());
-     },
-     ErrorCode::kCorruptFile, "tokenizer.ggml.unknown_token_id"},
-    {"Folder", [](Metadata& m) { m = Metadata(weights::Source::kHuggingFace, "test.gguf"); },
-     ErrorCode::kUnsupported, "--ids"},
-};
-
-INSTANTIATE_TEST_SUITE_P(Files, BadVocabulary, ::testing::ValuesIn(kBadFiles),
-                         [](const auto& file) { return std::string(file.param.name); });
 
 }  // namespace
 }  // namespace fathom::codec
