@@ -2,7 +2,8 @@
 // implements this interface; the CPU does it in ops/cpu_backend.h.
 // Every operation checks its shapes, offers its results to the observer (which gets the same bits
 // as when nobody watches), splits its work over the threads and calls the kernel table.
-// Called by model. Read next: ops/cpu_matmul.cc, ops/cpu_attend.cc, ops/cpu_rows.cc.
+// Called by model. Read next: ops/cpu_matmul.cc, ops/cpu_store.cc, ops/cpu_attend.cc,
+// ops/cpu_rows.cc.
 #pragma once
 
 #include <cstdint>
@@ -101,17 +102,21 @@ class Backend {
   // out = pack(x).
   virtual void pack(const Rows& x, PackedRows& out, const Site& site) = 0;
 
-  // All parts of the group in one pass over the threads.
+  // All parts of the group in one pass over the threads. Observer: each part's own result (with
+  // kAddTo, before it is added) under its name.
   virtual void linear(const PackedRows& x, std::span<const LinearPart> parts, Epilogue epilogue,
                       int layer) = 0;
 
-  // out = pack(activation(gate x) * (up x)); gate and up are never stored unless observed.
+  // out = pack(activation(gate x) * (up x)); gate and up are never stored unless observed:
+  // "ffn_gate", "ffn_up", "ffn_hidden".
   virtual void gated_linear(const PackedRows& x, const GatedLinear& linear, PackedRows& out,
                             int layer) = 0;
 
-  // q and k: per-head norm, rotation; k and v: written to the pages at their positions.
+  // q and k: per-head norm, rotation; k and v: written to the pages at their positions. Observer:
+  // "q_rope", "k_rope".
   virtual void rotate_and_store(const RotateAndStore& job, int layer) = 0;
 
+  // Observer: "attn_values".
   virtual void attend(const Attend& job, int layer) = 0;
 
   // x = rn(x + y)

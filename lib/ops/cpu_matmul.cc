@@ -1,8 +1,8 @@
 // Matrix products: a group of linears over one input, and the gated feed-forward with its epilogue.
 // A unit of work is up to 64 output rows of one matrix x up to 256 rows of the step, so that its C
-// block (64 KB) stays in L2 beside the weights. One kernel call computes all of K for an element,
-// so no bit depends on how the units were cut or who computed them. Called by model through
-// Backend. Read next: kernels/scalar/matmul.cc.
+// block (64 KB) stays in L2 beside the weights; with few rows, long matrices have longer units. One
+// kernel call computes all of K for an element, so no bit depends on how the units were cut or who
+// computed them. Called by model through Backend. Read next: kernels/scalar/matmul.cc.
 #include <array>
 #include <cstring>
 
@@ -16,9 +16,10 @@ namespace {
 
 using quant::kGroupRows;
 
-constexpr int kMaxGroups = 4;
+constexpr int kTileGroups = 4;      // of one kernel call
+constexpr int kMaxUnitGroups = 16;  // of a unit with few rows: a long matrix needs fewer claims
 constexpr int64_t kMaxBlockRows = 256;
-constexpr int64_t kBlockCols = kMaxGroups * kGroupRows;
+constexpr int64_t kBlockCols = kTileGroups * kGroupRows;
 constexpr int64_t kUnitsPerThread = 8;       // enough that a slow core costs an eighth of its share
 constexpr int64_t kMinUnitBytes = 8 * 1024;  // weights of a decode unit: a claim costs about 0.1 us
 
@@ -96,6 +97,7 @@ class LinearJob {
     const int64_t wanted = kUnitsPerThread * exec.threads().n_threads();
     const quant::PackedMatrix& first = parts.front().weight;
     const int64_t group_bytes = quant::group_bytes(first.type, first.n_cols);
+    per_unit_ = rows_.n_rows > kernels::kFewRows ? kTileGroups : kMaxUnitGroups;
     while (per_unit_ > 1 && n_column_units() * cut_.n_blocks < wanted &&
            (rows_.n_rows > kernels::kFewRows || per_unit_ / 2 * group_bytes >= kMinUnitBytes)) {
       per_unit_ /= 2;
@@ -130,12 +132,15 @@ class LinearJob {
       ++part;
     }
     Tile tile;
-    tile.first_group = column_unit * per_unit_;
-    tile.n_groups =
-        static_cast<int>(std::min<int64_t>(per_unit_, part->weight.n_groups() - tile.first_group));
     tile.first_row = row_block * cut_.per_block;
     tile.n_rows = std::min(cut_.per_block, rows_.n_rows - tile.first_row);
-    run_tile(*part, tile, exec_->scratch(worker));
+    const int64_t first = column_unit * per_unit_;
+    const int64_t end = std::min(first + per_unit_, part->weight.n_groups());
+    for (int64_t group = first; group < end; group += kTileGroups) {
+      tile.first_group = group;
+      tile.n_groups = static_cast<int>(std::min<int64_t>(kTileGroups, end - group));
+      run_tile(*part, tile, exec_->scratch(worker));
+    }
   }
 
   void run_tile(const LinearPart& part, const Tile& tile, std::byte* scratch) const {
@@ -172,7 +177,7 @@ class LinearJob {
   std::span<const LinearPart> parts_;
   Epilogue epilogue_;
   RowCut cut_;
-  int per_unit_ = kMaxGroups;
+  int64_t per_unit_ = kTileGroups;  // groups
 };
 
 }  // namespace

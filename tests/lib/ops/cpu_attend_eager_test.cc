@@ -93,9 +93,9 @@ TEST(Eager, FlashAgreesOverF32Pages) {
   store_all(rig, shape, pages, sequence);
   for (const int64_t window : {0, 30, 800}) {
     for (const float soft_cap : {0.0F, 12.0F}) {
-      const SequenceRows rows = sequence.rows(1100, 100, 0);
-      const Matrix eager(100, 144);
-      const Matrix flash(100, 144);
+      const SequenceRows rows = sequence.rows(1160, 40, 0);
+      const Matrix eager(40, 144);
+      const Matrix flash(40, 144);
       Attend job = make_job(shape, pages, sequence, rows, flash);
       job.window = window;
       job.soft_cap = soft_cap;
@@ -104,7 +104,7 @@ TEST(Eager, FlashAgreesOverF32Pages) {
       job.kind = AttentionKind::kEager;
       rig.backend.attend(job, 0);
       float largest = 0.0F;
-      for (int64_t i = 0; i < 100; ++i) {
+      for (int64_t i = 0; i < 40; ++i) {
         for (int64_t d = 0; d < 144; ++d) {
           const float difference = std::fabs(eager.rows().row(i)[d] - flash.rows().row(i)[d]);
           largest = difference <= largest ? largest : difference;  // a NaN is the largest

@@ -1,10 +1,9 @@
-// Rotation, page writes, and attention: the same bits for a row alone, in any chunk, in any
+// Attention: the same bits for a row alone, in any chunk, in any
 // company, with spans as units or not, for any number of threads.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "base/half.h"
 #include "lib/ops/pages.h"
 #include "lib/ops/rig.h"
 
@@ -65,7 +64,7 @@ std::vector<double> attend_by_hand(const Shape& shape, const Sequence& sequence,
   for (int64_t j = first; j <= position; ++j) {
     const float* k = sequence.k.rows().row(j) + kv_head * shape.head_dim;
     const float* v = sequence.v.rows().row(j) + kv_head * shape.head_dim;
-    double score = 0.0;
+    double score = 0.0;  // below 50 for these rows: no maximum needs to be taken away
     for (int d = 0; d < shape.head_dim; ++d) {
       score += static_cast<double>(q[d]) * k[d];
     }
@@ -73,7 +72,7 @@ std::vector<double> attend_by_hand(const Shape& shape, const Sequence& sequence,
     if (mask.soft_cap > 0.0F) {
       score = mask.soft_cap * std::tanh(score / mask.soft_cap);
     }
-    const double weight = std::exp(score - 60.0);
+    const double weight = std::exp(score);
     total += weight;
     for (int d = 0; d < shape.head_dim; ++d) {
       sums[static_cast<size_t>(d)] += weight * v[d];
@@ -111,7 +110,7 @@ TEST(Attend, AgreesWithDoublesOverPlainRows) {
 TEST(Attend, AnyChunkAnyThreadsTheSameBits) {
   for (const PageType type : {PageType::kBF16, PageType::kF32}) {
     for (const Mask& mask : {Mask{}, Mask{.window = 100}, Mask{.window = 600, .soft_cap = 9.0F}}) {
-      const Shape shape{.n_heads = 6, .n_kv_heads = 2, .head_dim = 8, .type = type};
+      const Shape shape{.n_heads = 3, .n_kv_heads = 1, .head_dim = 8, .type = type};
       Rig lone(1);
       const Sequence sequence(shape, 1100, 3, 1);
       const Pages pages(shape, 60);
@@ -119,8 +118,8 @@ TEST(Attend, AnyChunkAnyThreadsTheSameBits) {
       const Matrix whole = attend_step(lone, shape, pages, mask, {{&sequence, 0, 1100}});
       for (int n_threads = 1; n_threads <= 3; ++n_threads) {
         Rig rig(n_threads);
-        for (const int64_t count : {1, 2, 3, 4, 5, 22, 64, 65}) {
-          for (const int64_t first : {0, 61, 127, 508, 512, 575, 1022, 1035}) {
+        for (const int64_t count : {1, 3, 4, 5, 22, 65}) {
+          for (const int64_t first : {0, 61, 508, 512, 1022, 1035}) {
             const Matrix chunk = attend_step(rig, shape, pages, mask, {{&sequence, first, count}});
             ASSERT_TRUE(same_bits(chunk.rows(), whole.part(first, count)))
                 << first << " + " << count << " window " << mask.window;
@@ -205,120 +204,6 @@ TEST(Attend, PagesBehindTheWindowAreNotTouched) {
   }
   const Matrix after = attend_step(rig, shape, pages, mask, {{&sequence, 1097, 3}});
   EXPECT_TRUE(same_bits(before.rows(), after.rows()));
-}
-
-// Position 17 of a page: K in tile 1, column 1; V in pair 8, second.
-TEST(RotateAndStore, PutsValuesWhereThePageLayoutSays) {
-  for (const PageType type : {PageType::kBF16, PageType::kF32}) {
-    const Shape shape{.n_heads = 2, .n_kv_heads = 2, .head_dim = 4, .type = type};
-    Rig rig(1);
-    const Sequence sequence(shape, 82, 3, 0);
-    for (int d = 0; d < 8; ++d) {
-      sequence.k.rows().row(81)[d] = static_cast<float>(d + 1);
-      sequence.v.rows().row(81)[d] = static_cast<float>(-d - 1);
-    }
-    const Pages pages(shape, 8);
-    store_all(rig, shape, pages, sequence);
-    const int32_t page = sequence.table[1];
-    for (int head = 0; head < 2; ++head) {
-      for (int d = 0; d < 4; ++d) {
-        float k = 0.0F;
-        float v = 0.0F;
-        if (type == PageType::kF32) {
-          k = reinterpret_cast<const float*>(pages.view().k_of(page, head))[(1 * 4 + d) * 16 + 1];
-          v = reinterpret_cast<const float*>(pages.view().v_of(page, head))[17 * 4 + d];
-        } else {
-          const auto* ks = reinterpret_cast<const uint16_t*>(pages.view().k_of(page, head));
-          const auto* vs = reinterpret_cast<const uint16_t*>(pages.view().v_of(page, head));
-          k = bf16_to_f32(ks[(1 * 2 + d / 2) * 32 + 1 * 2 + d % 2]);
-          v = bf16_to_f32(vs[(8 * 4 + d) * 2 + 1]);
-        }
-        EXPECT_EQ(k, static_cast<float>(4 * head + d + 1));
-        EXPECT_EQ(v, static_cast<float>(-4 * head - d - 1));
-      }
-    }
-  }
-}
-
-struct RopeTables {
-  std::vector<float> cos;
-  std::vector<float> sin;
-};
-
-// Norm over each head, then the rotation; the rest of the head stays, v is only stored.
-TEST(RotateAndStore, NormsThenRotatesEachHead) {
-  const Shape shape{.n_heads = 2, .n_kv_heads = 1, .head_dim = 4, .type = PageType::kF32};
-  Rig rig(1);
-  Recorder recorder;
-  rig.exec.set_observer(&recorder);
-  const Sequence sequence(shape, 1, 3, 0);
-  const float q[] = {3.0F, 0.0F, 4.0F, 0.0F, 1.0F, 1.0F, 1.0F, 1.0F};
-  std::copy_n(q, 8, sequence.q.rows().row(0));
-  const float weight[] = {1.0F, 1.0F, 1.0F, 2.0F};
-  const Norm norm{.weight = weight, .eps = 0.0F};
-  const RopeTables tables{.cos = {0.0F}, .sin = {1.0F}};  // a quarter turn of one pair
-  const Pages pages(shape, 1);
-  const SequenceRows rows = sequence.rows(0, 1, 0);
-  const Matrix k_before = sequence.k;
-  RotateAndStore job;
-  job.q = sequence.q.rows();
-  job.k = sequence.k.rows();
-  job.v = sequence.v.rows();
-  job.n_heads = 2;
-  job.n_kv_heads = 1;
-  job.head_dim = 4;
-  job.q_norm = &norm;
-  job.rope = {.cos = tables.cos.data(), .sin = tables.sin.data(), .n_pairs = 1};
-  job.pages = pages.view();
-  job.sequences = {&rows, 1};
-  rig.backend.rotate_and_store(job, 7);
-  // Root mean square 2.5 and 1; the pair (a, b) turns to (-b, a).
-  const float expected[] = {0.0F, 1.2F, 1.6F, 0.0F, -1.0F, 1.0F, 1.0F, 2.0F};
-  for (int d = 0; d < 8; ++d) {
-    EXPECT_NEAR(sequence.q.rows().row(0)[d], expected[d], 1e-6) << d;
-  }
-  EXPECT_EQ(sequence.k.rows().row(0)[0], -k_before.rows().row(0)[1]);
-  EXPECT_EQ(sequence.k.rows().row(0)[1], k_before.rows().row(0)[0]);
-  EXPECT_EQ(sequence.k.rows().row(0)[3], k_before.rows().row(0)[3]);
-  ASSERT_EQ(recorder.entries.size(), 2U);
-  EXPECT_EQ(recorder.entries[0].name, "q_rope");
-  EXPECT_EQ(recorder.entries[0].shape, (std::vector<int64_t>{1, 2, 4}));
-  EXPECT_EQ(recorder.entries[1].name, "k_rope");
-  EXPECT_EQ(recorder.entries[1].shape, (std::vector<int64_t>{1, 1, 4}));
-  EXPECT_EQ(recorder.entries[1].layer, 7);
-}
-
-// Two sequences that begin inside a page, stored by several workers in one step or row by row.
-TEST(RotateAndStore, AnyChunkAnyThreadsTheSamePages) {
-  for (const PageType type : {PageType::kBF16, PageType::kF32}) {
-    const Shape shape{.n_heads = 4, .n_kv_heads = 2, .head_dim = 6, .type = type};
-    const Sequence sequence(shape, 300, 3, 0);
-    const Pages once(shape, 20);
-    Rig lone(1);
-    store_all(lone, shape, once, sequence);
-    for (int n_threads = 1; n_threads <= 3; ++n_threads) {
-      Rig rig(n_threads);
-      for (const int64_t chunk : {1, 7, 100, 300}) {
-        const Pages pages(shape, 20);
-        for (int64_t first = 0; first < 300; first += chunk) {
-          const int64_t count = std::min(chunk, 300 - first);
-          const SequenceRows rows = sequence.rows(first, count, 0);
-          RotateAndStore job;
-          job.q = sequence.q.part(first, count);
-          job.k = sequence.k.part(first, count);
-          job.v = sequence.v.part(first, count);
-          job.n_heads = 4;
-          job.n_kv_heads = 2;
-          job.head_dim = 6;
-          job.pages = pages.view();
-          job.sequences = {&rows, 1};
-          rig.backend.rotate_and_store(job, 0);
-        }
-        const auto n_bytes = static_cast<size_t>(20 * pages.view().page_stride_bytes);
-        ASSERT_EQ(std::memcmp(pages.view().base, once.view().base, n_bytes), 0) << chunk;
-      }
-    }
-  }
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ TEST(Linear, AnyCompanyAnyThreadsTheSameBits) {
     }
     for (int n_threads = 1; n_threads <= 3; ++n_threads) {
       Rig rig(n_threads);
-      for (int64_t n = 1; n <= 65; ++n) {
+      for (int64_t n = 1; n <= 65; n += n_threads == 2 ? 1 : 4) {
         const std::vector<Matrix> batch = trio.outputs(65, 20);
         const Input input(rig, x.part(0, n));
         rig.backend.linear(input.packed.rows, trio.parts(batch, 0, n), epilogue, kLayer);
@@ -127,7 +127,7 @@ TEST(Linear, ManyRowsInBlocks) {
   const Matrix x = Matrix::random(530, 96, 8);
   Rig lone(1);
   Rig rig(2);
-  for (const int64_t n : {256, 257, 300, 513, 530}) {
+  for (const int64_t n : {256, 257, 530}) {
     const std::vector<Matrix> batch = trio.outputs(n, 20);
     const std::vector<Matrix> alone = trio.outputs(n, 20);
     const Input all(rig, x.part(0, n));

@@ -50,9 +50,9 @@ class Pages {
 struct Sequence {
   Sequence(const Shape& shape, int64_t n_positions, uint32_t seed, int32_t first_page)
       : n(n_positions),
-        q(Matrix::random(n_positions, int64_t{shape.n_heads} * shape.head_dim, seed)),
-        k(Matrix::random(n_positions, int64_t{shape.n_kv_heads} * shape.head_dim, seed + 1)),
-        v(Matrix::random(n_positions, int64_t{shape.n_kv_heads} * shape.head_dim, seed + 2)) {
+        q(Matrix::random(n_positions, int64_t{shape.n_heads} * shape.head_dim, seed, 1.0F)),
+        k(Matrix::random(n_positions, int64_t{shape.n_kv_heads} * shape.head_dim, seed + 1, 1.0F)),
+        v(Matrix::random(n_positions, int64_t{shape.n_kv_heads} * shape.head_dim, seed + 2, 1.0F)) {
     for (int64_t page = 0; page * kPageTokens < n_positions; ++page) {
       table.push_back(first_page + 3 * static_cast<int32_t>(page));
     }

@@ -53,14 +53,14 @@ class Matrix {
         n_cols_(n_cols),
         stride_(n_cols + gap) {}
 
-  // Normal values; some are large, as real activations are.
-  static Matrix random(int64_t n_rows, int64_t n_cols, uint32_t seed) {
+  // Normal values; with `outlier` > 1 one of 50 is so many times larger, as in real activations.
+  static Matrix random(int64_t n_rows, int64_t n_cols, uint32_t seed, float outlier = 20.0F) {
     Matrix result(n_rows, n_cols);
     std::mt19937 generator(seed);
     std::normal_distribution<float> normal;
     for (int64_t i = 0; i < n_rows; ++i) {
       for (int64_t k = 0; k < n_cols; ++k) {
-        result.rows().row(i)[k] = normal(generator) * (generator() % 50 == 0 ? 20.0F : 1.0F);
+        result.rows().row(i)[k] = normal(generator) * (generator() % 50 == 0 ? outlier : 1.0F);
       }
     }
     return result;
