@@ -86,7 +86,8 @@ const AddedToken* AddedTokens::match(std::string_view text, size_t at) const {
   return longest;
 }
 
-std::vector<Fragment> AddedTokens::split(std::string_view text, bool parse_special) const {
+std::vector<Fragment> AddedTokens::split(std::string_view text,
+                                         const EncodeOptions& options) const {
   std::vector<Fragment> fragments;
   size_t done = 0;
   for (size_t at = 0; at < text.size();) {
@@ -98,7 +99,8 @@ std::vector<Fragment> AddedTokens::split(std::string_view text, bool parse_speci
     size_t begin = at;
     size_t end = at + token->text.size();
     at = end;
-    if (token->is_control && !parse_special) {
+    if ((token->is_control && !options.parse_special) ||
+        (token->is_marker && options.keep_markers)) {
       continue;  // as the reference: what overlaps it is not looked at either
     }
     begin = token->strips_left ? skip_white_space_back(text, done, begin) : begin;

@@ -16,6 +16,7 @@ struct AddedToken {
   TokenId id = 0;
   std::string_view text;  // must outlive the matcher
   bool is_control = false;
+  bool is_marker = false;  // no control token, but the chat template writes it
   bool strips_left = false;
   bool strips_right = false;
 };
@@ -32,8 +33,10 @@ class AddedTokens {
   explicit AddedTokens(std::vector<AddedToken> tokens);
 
   // Cuts `text` at the leftmost, then longest matches. Control tokens are left in the plain text
-  // unless `parse_special`. No fragment is empty. Thread rule: any thread.
-  [[nodiscard]] std::vector<Fragment> split(std::string_view text, bool parse_special) const;
+  // unless `options.parse_special`, markers are when `options.keep_markers`. No fragment is empty.
+  // Thread rule: any thread.
+  [[nodiscard]] std::vector<Fragment> split(std::string_view text,
+                                            const EncodeOptions& options) const;
 
  private:
   // The longest token at `at`, or nullptr.

@@ -88,7 +88,8 @@ class PromptWriter {
 
   void flush() {
     if (!pending_.empty()) {
-      const std::vector<TokenId> ids = tokenizer_.encode(pending_, EncodeOptions{});
+      const std::vector<TokenId> ids =
+          tokenizer_.encode(pending_, EncodeOptions{.keep_markers = true});
       ids_.insert(ids_.end(), ids.begin(), ids.end());
       pending_.clear();
     }

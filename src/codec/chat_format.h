@@ -32,8 +32,9 @@ struct Message {
 
 // Prompt ids with the opening of the assistant's turn at the end, and exactly one BOS where the
 // format has one. Text of messages is encoded as plain text: control tokens written there stay
-// text. ChatML without a system message gets the default one of the file's template, if any.
-// Error: kInvalidArgument (unknown role, roles that the format cannot hold).
+// text, and so do user-defined ones that the file's template writes ("</think>"). ChatML without a
+// system message gets the default one of the file's template, if any. Error: kInvalidArgument
+// (unknown role, roles that the format cannot hold).
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, ChatFormat format,
                                  std::span<const Message> messages);
 

@@ -59,12 +59,14 @@ SentencePieceTokenizer::SentencePieceTokenizer(const weights::Metadata& metadata
     if (v.kinds[i] == TokenKind::kByte) {
       byte_ids_[static_cast<size_t>(parse_byte_token(text))] = id;
     }
+    // User-defined tokens are matched in raw text before; only runs of blanks can come up again
+    // here, from a text that has U+2581 itself.
+    const bool has_blank = text.find(' ') != std::string::npos;
     const bool merges = v.kinds[i] == TokenKind::kNormal || v.kinds[i] == TokenKind::kUnused ||
-                        v.kinds[i] == TokenKind::kUserDefined;
+                        (v.kinds[i] == TokenKind::kUserDefined && has_blank);
     if (!merges || text.empty()) {
       continue;
     }
-    const bool has_blank = text.find(' ') != std::string::npos;
     const std::string& piece =
         has_blank ? respelled_.emplace_back(replace_all(text, " ", kBlank)) : text;
     pieces_.insert(piece, id);

@@ -23,6 +23,13 @@ constexpr std::string_view kEndMarkers[] = {
 // In files with this token, "<|end|>" ends a message and not the answer.
 constexpr std::string_view kReturnMarker = "<|return|>";
 
+// Brackets around a name: what a template may mean as structure. Runs of line
+// ends or blanks, which some vocabularies define too, are not.
+bool is_markup(std::string_view text) {
+  return text.size() > 2 && ((text.front() == '<' && text.back() == '>') ||
+                             (text.front() == '[' && text.back() == ']'));
+}
+
 PieceIndex index_texts(const std::vector<std::string>& texts) {
   PieceIndex index(texts.size());
   for (size_t id = 0; id < texts.size(); ++id) {
@@ -43,9 +50,12 @@ std::vector<AddedToken> list_added_tokens(const weights::Metadata& metadata,
     if (kind != TokenKind::kControl && kind != TokenKind::kUserDefined && !is_unknown) {
       continue;
     }
+    const bool is_user_defined = kind == TokenKind::kUserDefined;
+    const bool is_written = vocabulary.chat_template.find(vocabulary.texts[i]) != std::string::npos;
     tokens.push_back({.id = id,
                       .text = vocabulary.texts[i],
-                      .is_control = kind != TokenKind::kUserDefined,
+                      .is_control = !is_user_defined,
+                      .is_marker = is_user_defined && is_written && is_markup(vocabulary.texts[i]),
                       .strips_right = strips_right(metadata, vocabulary.texts[i], kind)});
   }
   return tokens;
@@ -69,7 +79,7 @@ std::vector<TokenId> TextTokenizer::encode(std::string_view text,
     repaired = replace_invalid_utf8(text);
     text = repaired;
   }
-  for (const Fragment& fragment : added_.split(text, options.parse_special)) {
+  for (const Fragment& fragment : added_.split(text, options)) {
     if (fragment.id >= 0) {
       ids.push_back(fragment.id);
     } else {

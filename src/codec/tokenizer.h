@@ -22,6 +22,9 @@ enum class TokenKind : uint8_t { kNormal = 1, kUnknown, kControl, kUserDefined, 
 struct EncodeOptions {
   bool add_special = false;    // add what the model's tokenizer adds around a text (BOS, EOS)
   bool parse_special = false;  // true: control tokens written in the text become their ids
+  // true: user-defined tokens that the chat template writes ("</think>") stay text as well. The
+  // reference matches user-defined tokens always.
+  bool keep_markers = false;
 };
 
 // The vocabulary: text, kind and special ids. [n_vocab] entries.

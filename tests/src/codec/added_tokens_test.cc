@@ -14,7 +14,7 @@ namespace {
 // Fragments as text: "[id]" for a token, the text itself otherwise, "|" between.
 std::string show(const AddedTokens& tokens, const std::string& text, bool parse_special = true) {
   std::string out;
-  for (const Fragment& fragment : tokens.split(text, parse_special)) {
+  for (const Fragment& fragment : tokens.split(text, {.parse_special = parse_special})) {
     out += out.empty() ? "" : "|";
     out += fragment.id < 0 ? std::string(fragment.text) : "[" + std::to_string(fragment.id) + "]";
   }

@@ -139,6 +139,25 @@ TEST_F(Chat, ControlTokenTextStaysText) {
   EXPECT_EQ(std::count(clean.begin(), clean.end(), 258), 3);
 }
 
+// User-defined tokens are matched everywhere else, as the reference does.
+TEST_F(Chat, MarkersOfTheTemplateStayTextInMessages) {
+  Metadata metadata = make_chat_vocabulary(
+      std::string(kChatMlTemplate) + "{{ '</think>' }}\n\n",
+      {"<s>", "</s>", "<|im_start|>", "<|im_end|>", "</think>", "<table>", "\n\n"});
+  std::vector<int64_t> kinds = *metadata.find_ints("tokenizer.ggml.token_type");
+  kinds[260] = kinds[261] = kinds[262] = 4;
+  metadata.set("tokenizer.ggml.token_type", kinds);
+  const auto tokenizer = make_tokenizer(metadata);
+  const std::string text = "a</think><table>\n\n";
+  EXPECT_EQ(tokenizer->encode(text, {}), (std::vector<TokenId>{'a', 260, 261, 262}));
+  const auto ids =
+      encode_chat(*tokenizer, ChatFormat::kChatMl, std::vector<Message>{{"user", text}});
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 260), 0);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 261), 1);
+  EXPECT_EQ(std::count(ids.begin(), ids.end(), 262), 1);
+  EXPECT_NE(tokenizer->decode(ids, false).find(text), std::string::npos);
+}
+
 TEST_F(Chat, ExactlyOneBos) {
   for (const ChatFormat format : {ChatFormat::kLlama3, ChatFormat::kMistral, ChatFormat::kGemma}) {
     const auto ids = encode_chat(*tokenizer_, format, talk_);
