@@ -31,7 +31,6 @@ class AttendSpan {
     int row;
     int first;
     int last;
-    float correction;
   };
 
   // In args.scratch.
@@ -40,6 +39,8 @@ class AttendSpan {
     alignas(64) float o[kAttendMaxRows * kAttendMaxDim];
     alignas(64) float q[kAttendMaxRows * (kAttendMaxDim + 2)];  // odd head_dim: rows padded to even
     alignas(64) std::byte v_tail[kPageTokens / kStepDims * 64];  // last dims when not 16
+    float correction[kAttendMaxRows];  // m - m' of active rows, then its exp
+    float sum[kAttendMaxRows];         // of the page's probabilities
     ActiveRow active[kAttendMaxRows];
   };
 
@@ -54,7 +55,7 @@ class AttendSpan {
         q_(a.q),
         q_stride_(a.q_stride) {}
 
-  [[gnu::flatten]] void run() {
+  [[gnu::flatten]] void run() noexcept {
     pad_queries();
     for (int r = 0; r < a_.n_rows; ++r) {
       a_.m[r] = kAttendMaxStart;
@@ -106,7 +107,7 @@ class AttendSpan {
       const int64_t from = first < 0 ? 0 : first;
       const int64_t to = last < kPageTokens - 1 ? last : kPageTokens - 1;
       if (from <= to) {
-        s_.active[n_active_] = {r, static_cast<int>(from), static_cast<int>(to), 1.0F};
+        s_.active[n_active_] = {r, static_cast<int>(from), static_cast<int>(to)};
         ++n_active_;
       }
     }
@@ -122,6 +123,13 @@ class AttendSpan {
     }
     for (int i = 0; i < n_active_; ++i) {
       softmax(i);
+    }
+    for (int i = 0; i < n_active_; i += 16) {
+      L::store(s_.correction + i, exp_lanes<L>(L::load(s_.correction + i)));
+    }
+    for (int i = 0; i < n_active_; ++i) {
+      const int row = s_.active[i].row;
+      a_.l[row] = a_.l[row] * s_.correction[i] + s_.sum[i];
     }
     copy_tail(a_.v[page]);
     for (int i = 0; i < n_active_; i += kRows) {
@@ -193,9 +201,9 @@ class AttendSpan {
     }
   }
 
-  // p of active row i from scores to probabilities; m, l and the row's correction.
+  // p of active row i from scores to probabilities; the row's m, sum and m - m'.
   void softmax(int i) {
-    ActiveRow& active = s_.active[i];
+    const ActiveRow& active = s_.active[i];
     float* const p = s_.p[i];
     const bool sees_all = active.first == 0 && active.last == kPageTokens - 1;
     F largest = L::set1(a_.m[active.row]);
@@ -218,9 +226,9 @@ class AttendSpan {
       L::store(p + 16 * v, e);
       sum = v == 0 ? e : L::add(sum, e);
     }
-    active.correction = L::lane0(exp_lanes<L>(L::set1(a_.m[active.row] - m)));
+    s_.correction[i] = a_.m[active.row] - m;
+    s_.sum[i] = L::tree_sum(sum);
     a_.m[active.row] = m;
-    a_.l[active.row] = a_.l[active.row] * active.correction + L::tree_sum(sum);
   }
 
   static typename L::M visible(const ActiveRow& active, int v) {
@@ -276,7 +284,7 @@ class AttendSpan {
     const float* x[kR];
     for (int m = 0; m < kR; ++m) {
       x[m] = s_.p[i + m];
-      const F correction = L::set1(s_.active[i + m].correction);
+      const F correction = L::set1(s_.correction[i + m]);
       for (int j = 0; j < kV; ++j) {
         o[j][m] = L::mul(L::load(o_of(s_.active[i + m].row) + (n + j) * 16), correction);
       }

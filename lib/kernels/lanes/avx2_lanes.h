@@ -64,18 +64,7 @@ struct Avx2 {
     return {_mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_fmadd_ps(a.hi, b.hi, c.hi)};
   }
 
-  static F fnma(F a, F b, F c) {
-    return {_mm256_fnmadd_ps(a.lo, b.lo, c.lo), _mm256_fnmadd_ps(a.hi, b.hi, c.hi)};
-  }
-
   static F larger(F a, F b) { return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)}; }
-
-  static F smaller(F a, F b) { return {_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)}; }
-
-  static F round(F a) {
-    return {_mm256_round_ps(a.lo, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
-            _mm256_round_ps(a.hi, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
-  }
 
   static I to_int(F a) { return {_mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi)}; }
 
@@ -109,8 +98,6 @@ struct Avx2 {
     return {_mm256_blendv_ps(no.lo, yes.lo, m.lo), _mm256_blendv_ps(no.hi, yes.hi, m.hi)};
   }
 
-  static I select_int(M m, I yes, I no) { return bits(select(m, from_bits(yes), from_bits(no))); }
-
   static I set1_int(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
 
   static I load_int(const void* p) {
@@ -130,10 +117,6 @@ struct Avx2 {
 
   static I sub_int(I a, I b) {
     return {_mm256_sub_epi32(a.lo, b.lo), _mm256_sub_epi32(a.hi, b.hi)};
-  }
-
-  static I mul_int(I a, I b) {
-    return {_mm256_mullo_epi32(a.lo, b.lo), _mm256_mullo_epi32(a.hi, b.hi)};
   }
 
   static I and_int(I a, I b) {
@@ -228,8 +211,6 @@ struct Avx2 {
   }
 
   static B and_bytes(B a, B b) { return and_int(a, b); }
-
-  static B or_bytes(B a, B b) { return or_int(a, b); }
 
   static B xor_bytes(B a, B b) { return xor_int(a, b); }
 

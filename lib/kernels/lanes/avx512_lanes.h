@@ -48,19 +48,8 @@ struct Avx512 {
 
   static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
 
-  // c - a * b
-  static F fnma(F a, F b, F c) { return _mm512_fnmadd_ps(a, b, c); }
-
   // a > b ? a : b, lane by lane: b where either is NaN
   static F larger(F a, F b) { return _mm512_max_ps(a, b); }
-
-  // a < b ? a : b
-  static F smaller(F a, F b) { return _mm512_min_ps(a, b); }
-
-  // Nearest integer, ties to even.
-  static F round(F a) {
-    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  }
 
   static I to_int(F a) { return _mm512_cvtps_epi32(a); }  // ties to even
 
@@ -74,8 +63,6 @@ struct Avx512 {
 
   static M is_nan(F a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
 
-  static M less_int(I a, I b) { return _mm512_cmplt_epi32_mask(a, b); }
-
   // A lane is true when first <= its number <= last.
   static M between(int first_lane, int last_lane) {
     const I lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -84,8 +71,6 @@ struct Avx512 {
   }
 
   static F select(M m, F yes, F no) { return _mm512_mask_blend_ps(m, no, yes); }
-
-  static I select_int(M m, I yes, I no) { return _mm512_mask_blend_epi32(m, no, yes); }
 
   static I set1_int(int32_t x) { return _mm512_set1_epi32(x); }
 
@@ -96,8 +81,6 @@ struct Avx512 {
   static I add_int(I a, I b) { return _mm512_add_epi32(a, b); }
 
   static I sub_int(I a, I b) { return _mm512_sub_epi32(a, b); }
-
-  static I mul_int(I a, I b) { return _mm512_mullo_epi32(a, b); }
 
   static I and_int(I a, I b) { return _mm512_and_si512(a, b); }
 
@@ -168,8 +151,6 @@ struct Avx512 {
   static B set1_byte(int x) { return _mm512_set1_epi8(static_cast<char>(x)); }
 
   static B and_bytes(B a, B b) { return _mm512_and_si512(a, b); }
-
-  static B or_bytes(B a, B b) { return _mm512_or_si512(a, b); }
 
   static B xor_bytes(B a, B b) { return _mm512_xor_si512(a, b); }
 

@@ -111,6 +111,7 @@ template <class L, DType kType, int kGroups, int kRows>
   constexpr int kBytes = kFloatBlockBytes<kType>;
   const std::byte* const base = a.weights + first_group * a.group_stride_bytes;
   const auto n_blocks = static_cast<int>((a.n_cols + quant::kBlockK - 1) / quant::kBlockK);
+  const int64_t group_bytes = static_cast<int64_t>(n_blocks) * kBytes;
   F total[kGroups][kRows];
   F f[kGroups][kRows];
   for (int g = 0; g < kGroups; ++g) {
@@ -126,8 +127,10 @@ template <class L, DType kType, int kGroups, int kRows>
              (static_cast<int64_t>(b) * a.rows.n_rows + a.first_row + m) * quant::kBlockK;
     }
     const std::byte* const w = base + static_cast<int64_t>(b) * kBytes;
+    int64_t ahead = static_cast<int64_t>(b) * kBytes + kPrefetchAhead;
+    ahead += ahead < group_bytes ? 0 : kGroups * a.group_stride_bytes - group_bytes;
     for (int g = 0; g < kGroups; ++g) {
-      prefetch_lines(w + g * a.group_stride_bytes + kPrefetchAhead, kBytes);
+      prefetch_lines(base + g * a.group_stride_bytes + ahead, kBytes);
     }
     add_float_block<L, kType, kGroups, kRows>({w, a.group_stride_bytes, 64}, x, f);
     if (b + 1 == n_blocks || (b + 1) % kSegmentBlocks == 0) {

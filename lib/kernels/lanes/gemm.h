@@ -53,7 +53,7 @@ class IntGemm {
 
   // Blocks first_block .. + n_blocks - 1 of rows first_row .. + n_rows - 1: S starts and scaled
   // sums.
-  void begin_segment(int64_t first_row, int n_rows, int first_block, int n_blocks) {
+  void begin_segment(int64_t first_row, int n_rows, int first_block, int n_blocks) noexcept {
     row_ = first_row;
     block_ = first_block;
     n_blocks_ = n_blocks;
@@ -71,7 +71,7 @@ class IntGemm {
   }
 
   // Widens the segment of kVectors groups; beyond the call's last group that one is repeated.
-  void load_panel(int first_group) {
+  void load_panel(int first_group) noexcept {
     for (int n = 0; n < kVectors; ++n) {
       const int g = first_group + n < a_.n_groups ? first_group + n : a_.n_groups - 1;
       const std::byte* tile =
@@ -87,7 +87,7 @@ class IntGemm {
 
   // sum[n][m] of the segment for rows m .. m + kR - 1 of the chunk.
   template <int kR>
-  [[gnu::always_inline]] void multiply(int m, F (&f)[kVectors][kR]) const {
+  [[gnu::always_inline]] void multiply(int m, F (&f)[kVectors][kR]) const noexcept {
     const int64_t n_rows = a_.rows.n_rows;
     const int8_t* q = a_.rows.q + (block_ * n_rows + row_ + m) * quant::kBlockK;
     const float* d = a_.rows.d + block_ * n_rows + row_ + m;
@@ -110,7 +110,7 @@ class IntGemm {
  private:
   float* floats_at(int offset) const { return reinterpret_cast<float*>(a_.scratch + offset); }
 
-  void widen(const std::byte* tile, int nb, int first_block, int n) {
+  void widen(const std::byte* tile, int nb, int first_block, int n) noexcept {
     const typename W::Tile t(tile, nb);
     for (int b = 0; b < nb; ++b) {
       std::byte* out = codes_ + ((first_block + b) * 8 * kVectors + n) * 64;
@@ -138,7 +138,7 @@ class IntGemm {
   template <int kR>
   [[gnu::always_inline]] void unit(int u, const std::byte* codes, const int8_t* q,
                                    const int32_t* start, const float* d, const float* ds,
-                                   F (&f)[kVectors][kR]) const {
+                                   F (&f)[kVectors][kR]) const noexcept {
     Dot dot[kVectors][kR];
     for (int m = 0; m < kR; ++m) {
       for (int n = 0; n < kVectors; ++n) {

@@ -1,44 +1,14 @@
-// AVX-512 VNNI: the integer matrix products. Everything else of this set is avx512's.
-// Called by kernels/dispatch. Read next: lanes/gemv.h, lanes/gemm.h, vnni/dot.h.
-#include <immintrin.h>
-
-#include <cstddef>
-#include <cstdint>
-
-#include "kernels/lanes/avx512_lanes.h"
-#include "kernels/lanes/gemm.h"
-#include "kernels/lanes/gemv.h"
-#include "kernels/lanes/weights.h"
+// AVX-512 VNNI: the integer products. Everything else of this set is avx512's.
+// Called by kernels/dispatch. Read next: the files of this folder, then lanes/.
 #include "kernels/sets.h"
 #include "kernels/table.h"
-#include "kernels/vnni/dot.h"
+#include "kernels/vnni/parts.h"
 
 namespace fathom::kernels {
 
-namespace {
-
-template <template <class> class TypeOf>
-void fill_type(KernelTable& table) {
-  using W = TypeOf<Avx512>;
-  table.matmul_few[static_cast<int>(W::kDType)] = few<W, VnniDot<W::kBits>>;
-  table.matmul_many[static_cast<int>(W::kDType)] = many<W, VnniDot<W::kBits>>;
-}
-
-}  // namespace
-
 void fill_vnni(KernelTable& table) {
-  fill_type<Q4_0>(table);
-  fill_type<Q4_1>(table);
-  fill_type<Q5_0>(table);
-  fill_type<Q5_1>(table);
-  fill_type<Q8_0>(table);
-  fill_type<Q2_K>(table);
-  fill_type<Q3_K>(table);
-  fill_type<Q4_K>(table);
-  fill_type<Q5_K>(table);
-  fill_type<Q6_K>(table);
-  fill_type<IQ4_NL>(table);
-  fill_type<IQ4_XS>(table);
+  fill_vnni_gemv(table);
+  fill_vnni_gemm(table);
 }
 
 }  // namespace fathom::kernels

@@ -179,12 +179,11 @@ class MatmulIsaTest : public testing::TestWithParam<DType> {
 };
 
 TEST_P(MatmulIsaTest, EveryTailOfK) {
-  const bool whole = is_super_block(GetParam());
-  std::vector<int64_t> sizes = whole ? std::vector<int64_t>{256, 512, 768, 1280, 2048}
-                                     : std::vector<int64_t>{32, 96, 256, 288, 512, 544, 576, 1120};
-  if (GetParam() == DType::kF32 || GetParam() == DType::kBF16) {
-    sizes.insert(sizes.end(), {1, 33, 63, 527});  // no blocks of codes: any K
-  }
+  const bool has_blocks = GetParam() != DType::kF32 && GetParam() != DType::kBF16;
+  const std::vector<int64_t> sizes =
+      is_super_block(GetParam()) ? std::vector<int64_t>{256, 512, 768, 1280, 2048}
+      : has_blocks               ? std::vector<int64_t>{32, 96, 256, 288, 512, 544, 576, 1120}
+                   : std::vector<int64_t>{1, 32, 33, 63, 96, 256, 527, 544, 576, 1120};
   for (const int64_t n_cols : sizes) {
     compare({2, n_cols, 1});
     compare({3, n_cols, 4});

@@ -1,0 +1,43 @@
+// AVX-512 VNNI: integer weights times few rows of activations.
+// Called by vnni/fill.cc. Read next: lanes/gemv.h, vnni/dot.h.
+#include "kernels/lanes/gemv.h"
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/lanes/avx512_lanes.h"
+#include "kernels/lanes/weights.h"
+#include "kernels/table.h"
+#include "kernels/vnni/dot.h"
+#include "kernels/vnni/parts.h"
+
+namespace fathom::kernels {
+
+namespace {
+
+template <template <class> class TypeOf>
+void fill_type(KernelTable& table) {
+  using W = TypeOf<Avx512>;
+  table.matmul_few[static_cast<int>(W::kDType)] = few<W, VnniDot<W::kBits>>;
+}
+
+}  // namespace
+
+void fill_vnni_gemv(KernelTable& table) {
+  fill_type<Q4_0>(table);
+  fill_type<Q4_1>(table);
+  fill_type<Q5_0>(table);
+  fill_type<Q5_1>(table);
+  fill_type<Q8_0>(table);
+  fill_type<Q2_K>(table);
+  fill_type<Q3_K>(table);
+  fill_type<Q4_K>(table);
+  fill_type<Q5_K>(table);
+  fill_type<Q6_K>(table);
+  fill_type<IQ4_NL>(table);
+  fill_type<IQ4_XS>(table);
+}
+
+}  // namespace fathom::kernels
