@@ -15,6 +15,8 @@ from lint import report
 
 # nm's letters for symbols that other objects see: code, data, read-only, common, weak, unique.
 EXPORTED = "TDBRCGSVWui"
+# A pointer to the unwinder's routine, the same in every object of the program: data, no code.
+HARMLESS = "DW.ref.__gxx_personality_v0"
 OBJECT_FOLDER = re.compile(r"fathom_kernels_(\w+)\.dir")
 
 
@@ -26,7 +28,7 @@ def exported_symbols(path: Path) -> list[tuple[str, str]]:
     symbols = []
     for line in text.splitlines():
         match = re.match(r"^[0-9a-f]*\s+(\w) (.*)$", line)
-        if match and match.group(1) in EXPORTED:
+        if match and match.group(1) in EXPORTED and match.group(2) != HARMLESS:
             symbols.append((match.group(1), match.group(2)))
     return symbols
 
