@@ -86,8 +86,9 @@ std::string plan_json(const xray::MemoryPlan& plan, bool with_lines) {
 }
 
 bool is_context_full(const api::Session& session, const RunRecord& record) {
+  // The last token needs no position: nothing is computed from it.
   const auto used = std::ssize(record.prompt) + std::ssize(record.result.tokens);
-  return record.result.reason == engine::FinishReason::kLength && used >= session.context();
+  return record.result.reason == engine::FinishReason::kLength && used > session.context();
 }
 
 std::string run_json(api::Session& session, const RunRecord& record) {

@@ -3,6 +3,7 @@
 #include "api/generator.h"
 
 #include <chrono>
+#include <exception>
 #include <optional>
 
 #include "base/error.h"
@@ -40,7 +41,7 @@ class GeneratorSink final : public engine::TextSink {
     const codec::StreamDecoder::Piece piece = decoder_->push(event.id);
     emit(piece.text);
     is_stopped_ = piece.stopped;
-    return !is_stopped_;
+    return !is_stopped_ && !failure_;
   }
 
   void on_finish(engine::FinishReason reason, const engine::Usage& usage,
@@ -56,8 +57,11 @@ class GeneratorSink final : public engine::TextSink {
 
   [[nodiscard]] bool is_finished() const { return is_finished_; }
 
-  // Error: kInternal with the engine's message when the request ended in a numeric fault.
+  // Errors: what on_text threw; kInternal with the engine's message after a numeric fault.
   GenerateResult take_result() {
+    if (failure_) {
+      std::rethrow_exception(failure_);
+    }
     if (result_.reason == engine::FinishReason::kError) {
       fail(ErrorCode::kInternal, message_);
     }
@@ -65,13 +69,19 @@ class GeneratorSink final : public engine::TextSink {
   }
 
  private:
+  // Hands text on. What the reader throws must not pass through the engine: it is kept, and the
+  // request ends.
   void emit(std::string_view text) {
     if (text.empty()) {
       return;
     }
     result_.text += text;
-    if (options_->on_text) {
-      options_->on_text(text);
+    if (options_->on_text && !failure_) {
+      try {
+        options_->on_text(text);
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
     }
   }
 
@@ -80,6 +90,7 @@ class GeneratorSink final : public engine::TextSink {
   std::optional<codec::StreamDecoder> decoder_;
   GenerateResult result_;
   std::string message_;
+  std::exception_ptr failure_;
   bool is_stopped_ = false;
   bool is_finished_ = false;
 };
@@ -98,7 +109,9 @@ GenerateResult generate(Session& session, const GenerateOptions& options) {
     request.end_tokens = session.end_tokens();
   }
   const engine::RequestId id = engine.submit(std::move(request), sink);
-  while (!sink.is_finished() && engine.step()) {
+  bool goes_on = true;
+  while (!sink.is_finished() && goes_on) {
+    goes_on = engine.step();
     if (options.on_step) {
       options.on_step(engine.n_rows_computed());
     }

@@ -64,10 +64,11 @@ int n_engines(const SessionOptions& options) {
   return options.use_kv_cache ? 1 : 2;
 }
 
-// End tokens that a folder's config files name; keys as transformers writes them.
+// End tokens that a folder's config files or a file's keys name, where there is no vocabulary.
 std::vector<int32_t> config_end_tokens(const weights::Metadata& metadata) {
   std::vector<int32_t> ids;
-  for (const char* key : {"generation.eos_token_id", "eos_token_id"}) {
+  for (const char* key :
+       {"generation.eos_token_id", "eos_token_id", "tokenizer.ggml.eos_token_id"}) {
     if (!metadata.contains(key)) {
       continue;
     }
@@ -143,7 +144,7 @@ struct Session::Parts {
 void Session::Parts::open_vocabulary() {
   const auto start = std::chrono::steady_clock::now();
   const weights::Metadata& metadata = forecast->file->metadata;
-  if (metadata.source() == weights::Source::kHuggingFace) {
+  if (!metadata.contains("tokenizer.ggml.model")) {  // a folder, or a file of weights alone
     end_tokens = config_end_tokens(metadata);
   } else {
     tokenizer = codec::make_tokenizer(metadata);

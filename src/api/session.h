@@ -80,7 +80,7 @@ class Session {
 
   [[nodiscard]] ThreadPool& threads();
 
-  // nullptr for a Hugging Face folder (ids only for now).
+  // nullptr for a Hugging Face folder (ids only for now) and a file without a vocabulary.
   [[nodiscard]] const codec::Tokenizer* tokenizer() const;
 
   // Ids that end an answer: the tokenizer's, or those of a folder's config files.

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <string>
 
 #include "kv/page_pool.h"
 #include "ops/exec.h"
@@ -93,16 +95,23 @@ int64_t vocabulary_bytes(const weights::Metadata& metadata) {
   if (tokens == nullptr) {
     return 0;
   }
-  // Per entry: a string object, score, kind, and a slot of the index (half full, power of two).
-  constexpr int64_t kEntryBytes = 128;
-  constexpr int64_t kMergeBytes = 64;
-  constexpr int64_t kFixedBytes = int64_t{1} << 20;  // compiled split rules
-  int64_t bytes = kFixedBytes + static_cast<int64_t>(tokens->size()) * kEntryBytes;
+  // codec::Vocabulary keeps text, score and kind of an entry; codec::PieceIndex a slot of 24 bytes
+  // and codec::MergeTable one of 16, both in tables of a power of two, at most half full.
+  constexpr int64_t kEntryBytes = sizeof(std::string) + sizeof(float) + 1;
+  constexpr int64_t kPieceSlotBytes = 24;
+  constexpr int64_t kMergeSlotBytes = 16;
+  constexpr int64_t kFixedBytes = 256 * 1024;  // compiled split rules
+  constexpr size_t kInsideObject = 15;         // longer texts live beside their object
+  const auto table_bytes = [](size_t n, int64_t slot_bytes) {
+    return static_cast<int64_t>(std::bit_ceil(2 * n)) * slot_bytes;
+  };
+  int64_t bytes = kFixedBytes + static_cast<int64_t>(tokens->size()) * kEntryBytes +
+                  table_bytes(tokens->size(), kPieceSlotBytes);
   for (const std::string& token : *tokens) {
-    bytes += token.size() > 15 ? static_cast<int64_t>(token.size()) + 17 : 0;  // beside the object
+    bytes += token.size() > kInsideObject ? static_cast<int64_t>(token.size()) + 16 : 0;
   }
   if (const auto* merges = metadata.find_strings("tokenizer.ggml.merges")) {
-    bytes += static_cast<int64_t>(merges->size()) * kMergeBytes;
+    bytes += table_bytes(merges->size(), kMergeSlotBytes);
   }
   return bytes;
 }

@@ -1,0 +1,45 @@
+// fathom bench from outside: its form, never its speed. Read next: apps/fathom/bench.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/program.h"
+#include "support/temp_folder.h"
+#include "support/tiny_chat_model.h"
+
+namespace fathom::app {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(BenchTest, JsonAndTextHaveBothPhasesAndBothLimits) {
+  const test::TempFolder folder;
+  const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  const std::vector<std::string> base = {"bench", "-m", model, "-p", "20", "-n",
+                                         "6",     "-t", "2",   "-r", "2"};
+  auto arguments = base;
+  arguments.emplace_back("--json");
+  const auto result = test::run_program(FATHOM_PROGRAM, {.arguments = arguments});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const json object = json::parse(result.out);
+  EXPECT_EQ(object["threads"], 2);
+  for (const std::string phase : {"prefill", "decode"}) {
+    EXPECT_GT(object[phase + "_tok_s"]["mean"], 0.0);
+    EXPECT_GE(object[phase + "_tok_s"]["stdev"], 0.0);
+    EXPECT_EQ(object[phase + "_tok_s"]["samples"].size(), 2U);
+    EXPECT_GT(object[phase + "_limits"]["of_bandwidth"], 0.0);
+    EXPECT_GT(object[phase + "_limits"]["of_peak_ops"], 0.0);
+  }
+  EXPECT_GT(object["bandwidth"]["bytes_per_s"], 1e8);
+  EXPECT_THAT((std::vector<int>{1, 2, 4, 8}), testing::Contains(object["bandwidth"]["streams"]));
+  EXPECT_GT(object["peak_ops_per_s"], 1e8);
+  const auto text = test::run_program(FATHOM_PROGRAM, {.arguments = base});
+  for (const char* part : {"prefill", "decode", "tok/s", "GB/s", "GOP/s", "+-"}) {
+    EXPECT_THAT(text.out, HasSubstr(part));
+  }
+}
+
+}  // namespace
+}  // namespace fathom::app

@@ -1,0 +1,77 @@
+// fathom tokenize from outside. Read next: apps/fathom/tokenize.cc.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/program.h"
+#include "support/temp_folder.h"
+#include "support/tiny_chat_model.h"
+
+namespace fathom::app {
+namespace {
+
+class TokenizeTest : public testing::Test {
+ protected:
+  TokenizeTest() : model_(test::tiny_chat_gguf().write(folder_.path_of("m.gguf"))) {}
+
+  test::ProgramResult tokenize(std::vector<std::string> more, const std::string& input = "") {
+    std::vector<std::string> arguments = {"tokenize", "-m", model_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return test::run_program(FATHOM_PROGRAM, {.arguments = arguments, .standard_input = input});
+  }
+
+  test::TempFolder folder_;
+  std::string model_;
+};
+
+TEST_F(TokenizeTest, TextAndStdinGiveTheSameIds) {
+  EXPECT_EQ(tokenize({"hi"}).out, "104 105\n");
+  EXPECT_EQ(tokenize({}, "hi").out, "104 105\n");
+  EXPECT_EQ(tokenize({}, "hi\n").out, "104 105 10\n");
+  EXPECT_EQ(tokenize({""}).out, "\n");
+}
+
+TEST_F(TokenizeTest, SpecialTokensOnRequest) {
+  EXPECT_EQ(tokenize({"<|im_end|>", "--parse-special"}).out, "257\n");
+  EXPECT_EQ(tokenize({"<|im_end|>"}).out, "60 124 105 109 95 101 110 100 124 62\n");
+}
+
+TEST_F(TokenizeTest, JsonLines) {
+  const auto result = tokenize({"--jsonl"},
+                               "{\"id\":0,\"op\":\"encode\",\"text\":\"hi\"}\n"
+                               "{\"id\":1,\"op\":\"decode\",\"ids\":[104,105]}\n");
+  EXPECT_EQ(result.status, 0);
+  const size_t middle = result.out.find('\n');
+  EXPECT_EQ(nlohmann::json::parse(result.out.substr(0, middle))["ids"],
+            (std::vector<int>{104, 105}));
+  EXPECT_EQ(nlohmann::json::parse(result.out.substr(middle + 1))["text"], "hi");
+}
+
+// Tensors are not needed.
+TEST_F(TokenizeTest, AFileWithoutTensorsIsEnough) {
+  test::GgufBuilder builder;
+  std::vector<std::string> texts;
+  for (int byte = 0; byte < 256; ++byte) {
+    texts.push_back(test::byte_character(byte));
+  }
+  builder.set("general.architecture", "llama");
+  builder.set("tokenizer.ggml.model", "gpt2");
+  builder.set("tokenizer.ggml.pre", "gpt-2");
+  builder.set("tokenizer.ggml.tokens", texts);
+  builder.set("tokenizer.ggml.merges", std::vector<std::string>{});
+  model_ = builder.write(folder_.path_of("vocab.gguf"));
+  EXPECT_EQ(tokenize({"hi"}).out, "104 105\n");
+}
+
+TEST_F(TokenizeTest, UnknownPreTokenizersAreRefused) {
+  model_ = test::tiny_chat_gguf()
+               .remove("tokenizer.ggml.pre")
+               .set("tokenizer.ggml.pre", "nosuch")
+               .write(folder_.path_of("pre.gguf"));
+  const auto result = tokenize({"hi"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("nosuch"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fathom::app
