@@ -13,18 +13,37 @@ namespace {
 
 inline constexpr int kMaxGroups = 4;
 
+// The panel's segment times rows m .. m + kR - 1 of the chunk, added to their sums at c.
+template <class Gemm, int kR>
+[[gnu::always_inline]] inline void add_rows(const Gemm& gemm, int m, bool is_first,
+                                            float* c) noexcept {
+  using L = typename Gemm::L;
+  typename L::F f[Gemm::kVectors][kR];
+  for (int n = 0; n < Gemm::kVectors; ++n) {
+    for (int i = 0; i < kR; ++i) {
+      f[n][i] = L::zero();
+    }
+  }
+  gemm.template multiply<kR>(m, f);
+  for (int n = 0; n < Gemm::kVectors; ++n) {
+    for (int i = 0; i < kR; ++i) {
+      float* const to = c + ((m + i) * Gemm::kVectors + n) * 16;
+      L::store(to, L::add(is_first ? L::zero() : L::load(to), f[n][i]));
+    }
+  }
+}
+
 // Gemm: kVectors, kRows, kChunk, kScratchUsed, begin_segment(), load_panel(), multiply<rows>().
 template <class Gemm>
 [[gnu::flatten, gnu::noinline]] void run_many(const MatmulArgs& a) noexcept {
   using L = typename Gemm::L;
-  constexpr int kWidth = Gemm::kVectors * 16;
   constexpr int kSums = (Gemm::kScratchUsed + 63) / 64 * 64;
-  constexpr int kPanelSums = Gemm::kChunk * kWidth;
+  constexpr int kPanelSums = Gemm::kChunk * Gemm::kVectors * 16;
+  constexpr int kSegment = quant::kSegmentK / quant::kBlockK;
   static_assert(kSums + kMaxGroups * 16 * Gemm::kChunk * 4 <= kMatmulScratchBytes);
   static_assert(Gemm::kChunk % Gemm::kRows == 0);
-  auto* const sums = reinterpret_cast<float*>(a.scratch + kSums);  // [panel][row][kWidth]
+  auto* const sums = reinterpret_cast<float*>(a.scratch + kSums);  // [panel][row][kVectors][16]
   const auto n_blocks = static_cast<int>((a.n_cols + quant::kBlockK - 1) / quant::kBlockK);
-  constexpr int kSegment = quant::kSegmentK / quant::kBlockK;
   Gemm gemm(a);
   for (int64_t first = 0; first < a.n_rows; first += Gemm::kChunk) {
     const auto n_rows =
@@ -36,30 +55,16 @@ template <class Gemm>
         gemm.load_panel(g);
         float* const c = sums + g / Gemm::kVectors * kPanelSums;
         for (int m = 0; m < n_rows; m += Gemm::kRows) {
-          const int r = n_rows - m < Gemm::kRows ? n_rows - m : Gemm::kRows;
-          with_constant<Gemm::kRows>(r, [&](auto constant) {
-            constexpr int kR = decltype(constant)::value;
-            typename L::F f[Gemm::kVectors][kR];
-            for (int n = 0; n < Gemm::kVectors; ++n) {
-              for (int i = 0; i < kR; ++i) {
-                f[n][i] = L::zero();
-              }
-            }
-            gemm.template multiply<kR>(m, f);
-            for (int n = 0; n < Gemm::kVectors; ++n) {
-              for (int i = 0; i < kR; ++i) {
-                float* const to = c + (m + i) * kWidth + n * 16;
-                L::store(to, L::add(b == 0 ? L::zero() : L::load(to), f[n][i]));
-              }
-            }
-          });
+          with_constant<Gemm::kRows>(
+              n_rows - m < Gemm::kRows ? n_rows - m : Gemm::kRows,
+              [&](auto r) { add_rows<Gemm, decltype(r)::value>(gemm, m, b == 0, c); });
         }
       }
     }
     for (int g = 0; g < a.n_groups; ++g) {
       const float* const c = sums + g / Gemm::kVectors * kPanelSums + g % Gemm::kVectors * 16;
       for (int m = 0; m < n_rows; ++m) {
-        L::store(a.out + (first + m) * a.out_stride + 16 * g, L::load(c + m * kWidth));
+        L::store(a.out + (first + m) * a.out_stride + 16 * g, L::load(c + m * Gemm::kVectors * 16));
       }
     }
   }
