@@ -89,7 +89,18 @@ TEST(RotateAndStore, NormsThenRotatesEachHead) {
   EXPECT_EQ(recorder.entries[1].layer, 7);
 }
 
-// Two sequences that begin inside a page, stored by several workers in one step or row by row.
+// Rows [first, first + count), behind 16 rows of another content that no step may touch.
+Matrix behind_other_rows(const Matrix& all, int64_t first, int64_t count) {
+  const int64_t n_cols = all.rows().n_cols;
+  Matrix result = Matrix::random(16 + count, n_cols, 99);
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(all.rows().row(first + i), n_cols, result.rows().row(16 + i));
+  }
+  return result;
+}
+
+// A sequence stored by several workers in one step, row by row, and in chunks that begin inside a
+// page and inside a run of 16 positions.
 TEST(RotateAndStore, AnyChunkAnyThreadsTheSamePages) {
   for (const PageType type : {PageType::kBF16, PageType::kF32}) {
     const Shape shape{.n_heads = 4, .n_kv_heads = 2, .head_dim = 6, .type = type};
@@ -105,9 +116,12 @@ TEST(RotateAndStore, AnyChunkAnyThreadsTheSamePages) {
           const int64_t count = std::min(chunk, 300 - first);
           const SequenceRows rows = sequence.rows(first, count, 0);
           RotateAndStore job;
-          job.q = sequence.q.part(first, count);
-          job.k = sequence.k.part(first, count);
-          job.v = sequence.v.part(first, count);
+          const Matrix q = behind_other_rows(sequence.q, first, count);
+          const Matrix k = behind_other_rows(sequence.k, first, count);
+          const Matrix v = behind_other_rows(sequence.v, first, count);
+          job.q = q.part(16, count);
+          job.k = k.part(16, count);
+          job.v = v.part(16, count);
           job.n_heads = 4;
           job.n_kv_heads = 2;
           job.head_dim = 6;
