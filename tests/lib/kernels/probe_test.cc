@@ -1,0 +1,80 @@
+// Golden bits: hashes that the scalar kernels wrote, met by every set of this machine.
+#include "kernels/probe.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iomanip>
+#include <map>
+#include <sstream>
+
+#include "kernels/dispatch.h"
+
+namespace fathom::kernels {
+namespace {
+
+constexpr const char* kGoldenPath = FATHOM_TEST_DATA "/lib/kernels/golden.txt";
+
+std::string hex(uint64_t hash) {
+  std::ostringstream text;
+  text << std::hex << std::setw(16) << std::setfill('0') << hash;
+  return text.str();
+}
+
+// FATHOM_WRITE_GOLDEN=1 writes the file anew, from scalar alone; then the tests compare with it.
+void write_golden() {
+  std::ofstream file(kGoldenPath);
+  file << "# entry, hash of its output words on the probe's data. Written by the scalar kernels "
+          "alone:\n"
+          "# FATHOM_WRITE_GOLDEN=1 test_kernels --gtest_filter='Golden.*'\n";
+  for (const Entry& entry : all_entries()) {
+    file << entry.name() << ' ' << hex(hash_words(probe_entry(entry, scalar_table()))) << '\n';
+  }
+}
+
+std::map<std::string, std::string> read_golden() {
+  std::map<std::string, std::string> golden;
+  std::ifstream file(kGoldenPath);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with('#')) {
+      std::istringstream fields(line);
+      std::string entry;
+      fields >> entry >> golden[entry];
+    }
+  }
+  return golden;
+}
+
+TEST(Golden, EverySetMeetsTheHashesOfScalar) {
+  if (std::getenv("FATHOM_WRITE_GOLDEN") != nullptr) {
+    write_golden();
+  }
+  const std::map<std::string, std::string> golden = read_golden();
+  ASSERT_EQ(golden.size(), all_entries().size());
+  const CpuFeatures features = detect_cpu();
+  for (const Isa isa : make_dispatch(features, Isa::kAmx, false, false).usable) {
+    const Dispatch dispatch = make_dispatch(features, isa, false, false);
+    for (const Entry& entry : all_entries()) {
+      ASSERT_TRUE(golden.contains(entry.name())) << entry.name();
+      EXPECT_EQ(hex(hash_words(probe_entry(entry, dispatch.table))), golden.at(entry.name()))
+          << entry.name() << " at " << name_of(isa);
+    }
+  }
+}
+
+TEST(Probe, IsTheSameTwice) {
+  for (const Entry& entry : all_entries()) {
+    EXPECT_EQ(probe_entry(entry, scalar_table()), probe_entry(entry, scalar_table()))
+        << entry.name();
+  }
+}
+
+TEST(Probe, HashesDifferForOneBit) {
+  EXPECT_EQ(hash_words({}), 0xCBF29CE484222325ULL);             // FNV-1a of nothing
+  EXPECT_EQ(hash_words({0x64636261U}), 0xFC179F83EE0724DDULL);  // of "abcd"
+  EXPECT_NE(hash_words({1, 2}), hash_words({2, 1}));
+}
+
+}  // namespace
+}  // namespace fathom::kernels
