@@ -26,10 +26,11 @@ struct Norm {
 
 // One matrix of a group that shares its input.
 struct LinearPart {
-  quant::PackedMatrix weight;   // [n_out, n_in]
-  const float* bias = nullptr;  // [n_out] or null
-  Rows out;                     // [n_tokens, n_out]
-  std::string_view name;        // for the observer
+  quant::PackedMatrix weight;      // [n_out, n_in]
+  const float* bias = nullptr;     // [n_out] or null
+  Rows out;                        // [n_tokens, n_out]
+  std::string_view name;           // for the observer: the product
+  std::string_view sum_name = {};  // for the observer: `out` after kAddTo
 };
 
 enum class Epilogue : uint8_t {
@@ -102,8 +103,8 @@ class Backend {
   // out = pack(x).
   virtual void pack(const Rows& x, PackedRows& out, const Site& site) = 0;
 
-  // All parts of the group in one pass over the threads. Observer: each part's own result (with
-  // kAddTo, before it is added) under its name.
+  // All parts of the group in one pass over the threads. Observer: each part's own result
+  // under its name, then with kAddTo the sum under its sum_name.
   virtual void linear(const PackedRows& x, std::span<const LinearPart> parts, Epilogue epilogue,
                       int layer) = 0;
 

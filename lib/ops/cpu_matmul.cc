@@ -210,6 +210,7 @@ void CpuBackend::linear(const PackedRows& x, std::span<const LinearPart> parts, 
     for (int64_t i = 0; i < x.n_rows(); ++i) {
       exec_->kernels().add(part.out.row(i), y.rows().row(i), part.out.n_cols, part.out.row(i));
     }
+    exec_->observe({.layer = layer, .name = part.sum_name}, part.out);
   }
 }
 

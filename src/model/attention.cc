@@ -49,12 +49,11 @@ void attention_block(const LayerStep& step) {
   backend.attend(attend, step.layer);
 
   backend.pack(b.attended, b.attended_packed, {step.layer, "attn_packed"});
-  close_branch(step,
-               {&b.attended_packed,
-                {w.output, w.output_bias, {}, w.attn_post_norm ? "attn_out" : "attn_residual"},
-                w.attn_post_norm,
-                "attn_post_norm",
-                "attn_residual"});
+  close_branch(step, {&b.attended_packed,
+                      {w.output, w.output_bias, {}, "attn_out"},
+                      w.attn_post_norm,
+                      "attn_post_norm",
+                      "attn_residual"});
 }
 
 }  // namespace fathom::model

@@ -13,7 +13,7 @@ void feed_forward_block(const LayerStep& step) {
   const ops::GatedLinear gated = {w.gate, w.up, w.gate_bias, w.up_bias, step.options().activation};
   backend.gated_linear(b.normed, gated, b.ffn_hidden, step.layer);
   close_branch(step, {&b.ffn_hidden,
-                      {w.down, w.down_bias, {}, w.ffn_post_norm ? "ffn_out" : "ffn_residual"},
+                      {w.down, w.down_bias, {}, "ffn_out"},
                       w.ffn_post_norm,
                       "ffn_post_norm",
                       "ffn_residual"});

@@ -12,6 +12,7 @@ void close_branch(const LayerStep& step, BranchEnd end) {
   StepBuffers& b = *step.buffers;
   if (end.post_norm == nullptr) {
     end.part.out = b.x;
+    end.part.sum_name = end.sum_name;
     step.backend->linear(*end.packed, {&end.part, 1}, ops::Epilogue::kAddTo, step.layer);
     return;
   }

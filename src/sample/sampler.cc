@@ -91,6 +91,10 @@ void add_logprobs(std::span<const float> logits, int n_best, Sampled& sampled) {
 
 }  // namespace
 
+std::vector<Step> default_chain() {
+  return {Step::kPenalties, Step::kTopK, Step::kTopP, Step::kMinP, Step::kTemperature};
+}
+
 Sampler::Sampler(SamplingParams params, int64_t n_vocab)
     : params_(std::move(params)), counts_(static_cast<size_t>(n_vocab), 0) {
   candidates_.reserve(static_cast<size_t>(n_vocab));

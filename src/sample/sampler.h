@@ -22,6 +22,9 @@ std::string_view name_of(Step step);
 // else.
 std::vector<Step> parse_chain(std::string_view list);
 
+// penalties, top_k, top_p, min_p, temperature
+std::vector<Step> default_chain();
+
 struct SamplingParams {
   float temperature = 0.8F;  // 0: greedy, whatever the chain says
   int top_k = 40;            // 0: off
@@ -34,8 +37,7 @@ struct SamplingParams {
   uint64_t seed = 0;
   std::vector<std::pair<int32_t, float>> logit_bias;  // added to the raw logits before the chain
   int n_logprobs = -1;  // -1: none; k: the chosen token and the k best
-  std::vector<Step> chain = {Step::kPenalties, Step::kTopK, Step::kTopP, Step::kMinP,
-                             Step::kTemperature};
+  std::vector<Step> chain = default_chain();
 };
 
 // Error: kInvalidArgument naming the field and its range (temperature < 0 or not finite, top_p

@@ -153,7 +153,7 @@ struct RigOptions {
   bool as_f32 = false;
   PageType page_type = PageType::kBF16;
   int64_t n_pages = 64;
-  model::StepLimits limits = {.max_tokens = 512, .max_logits = 64};
+  model::StepLimits limits = {.max_tokens = 512, .max_logits = 512};
 };
 
 // Everything from a parsed file to a runnable model.
