@@ -171,7 +171,7 @@ class FloatGemm {
   using F = typename L::F;
   static constexpr int kVectors = L::kVectors;
   static constexpr int kRows = L::kFloatRows;
-  static constexpr int kChunk = 240;
+  static constexpr int kChunk = kChunkRows;
   static constexpr int kScratchUsed = 0;
 
   explicit FloatGemm(const MatmulArgs& a) : a_(a) {}

@@ -21,8 +21,7 @@ class IntGemm {
   using B = typename L::B;
   static constexpr int kVectors = L::kVectors;
   static constexpr int kRows = L::kIntRows;
-  // Rows whose starts (and scaled sums) and results fit beside the panel; a multiple of kRows.
-  static constexpr int kChunk = W::kGroupK == 32 ? 240 : 180;
+  static constexpr int kChunk = kChunkRows;
 
  private:
   static constexpr int kZero = Dot::kIsSigned ? 0 : W::kZero;

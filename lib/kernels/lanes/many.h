@@ -13,6 +13,10 @@ namespace {
 
 inline constexpr int kMaxGroups = 4;
 
+// Rows of a chunk: what fits scratch beside a panel, a multiple of every kRows, and no less than
+// the 256 rows of a unit of ops (a second chunk would widen the panel again).
+inline constexpr int kChunkRows = 258;
+
 // The panel's segment times rows m .. m + kR - 1 of the chunk, added to their sums at c.
 template <class Gemm, int kR>
 [[gnu::always_inline]] inline void add_rows(const Gemm& gemm, int m, bool is_first,
