@@ -47,8 +47,13 @@ void add_prompt_flags(CLI::App& app, PromptFlags& flags) {
                      ->type_name("TEXT|@FILE")
                      ->excludes(ids);
   auto* format =
-      app.add_option("--chat-format", flags.chat_format, "Instead of what the file's template says")
-          ->check(CLI::IsMember({"chatml", "llama3", "mistral", "gemma"}))
+      app.add_option("--chat-format", flags.chat_format,
+                     "Instead of what the file's template says: " + codec::chat_format_names())
+          ->check([](const std::string& name) {
+            return codec::find_chat_format(name)
+                       ? std::string()
+                       : fmt::format("'{}' is none of {}", name, codec::chat_format_names());
+          })
           ->type_name("NAME")
           ->excludes(ids);
   app.add_flag("--raw", flags.is_raw,

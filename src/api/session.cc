@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kDefaultContext = 4096;
 constexpr int64_t kStackBytes = 256 * 1024;    // touched by one worker thread
-constexpr int64_t kLoadWindowBytes = 4 << 20;  // file pages in sight while packing, and tables
+constexpr int64_t kLoadWindowBytes = 2 << 20;  // file pages in sight while packing, and tables
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

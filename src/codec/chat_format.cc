@@ -287,6 +287,15 @@ std::string_view name_of(ChatFormat format) {
   return found == kFormats.end() ? std::string_view() : found->name;
 }
 
+std::string chat_format_names() {
+  std::string names;
+  for (const FormatName& entry : kFormats) {
+    names += names.empty() ? "" : ", ";
+    names += entry.name;
+  }
+  return names;
+}
+
 std::optional<ChatFormat> find_chat_format(std::string_view name) {
   const auto* found = std::find_if(kFormats.begin(), kFormats.end(),
                                    [&](const FormatName& entry) { return entry.name == name; });

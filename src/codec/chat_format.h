@@ -18,7 +18,10 @@ enum class ChatFormat { kChatMl, kLlama3, kMistral, kGemma };
 // "chatml", "llama3", "mistral", "gemma"
 std::string_view name_of(ChatFormat format);
 
-// The inverse; nothing for another name.
+// All names, for messages and help: "chatml, llama3, ...".
+std::string chat_format_names();
+
+// The inverse of name_of; nothing for another name.
 std::optional<ChatFormat> find_chat_format(std::string_view name);
 
 // By the markers in the vocabulary's chat template. Error: kUnsupported when there is no template

@@ -10,8 +10,8 @@
 namespace fathom::test {
 
 struct ProgramInput {
-  std::vector<std::string> arguments;
-  std::string standard_input;                 // sent, then closed
+  std::vector<std::string> arguments = {};
+  std::string standard_input = {};            // sent, then closed
   std::vector<std::string> environment = {};  // NAME=VALUE, added to this process's
   int interrupt_after_ms = -1;                // sends SIGINT that long after the first output byte
   bool close_output = false;                  // the reader goes away after the first byte
