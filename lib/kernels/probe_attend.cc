@@ -173,7 +173,7 @@ void probe_attend(const Entry& entry, const KernelTable& table, ProbeOutput* out
   switch (entry.family) {
     case Family::kAttendSpan:
       for (const Case& c : {Case{9, 3, 1, 0.0F}, Case{24, 7, 2, 0.0F}, Case{40, 1, 2, 0.0F},
-                            Case{64, 13, 2, 30.0F}, Case{128, 2, 3, 0.0F}}) {
+                            Case{64, 13, 1, 30.0F}, Case{128, 2, 2, 0.0F}}) {
         run_case(entry.index, c, table, out);
       }
       break;

@@ -173,16 +173,17 @@ void probe_matmul(const Entry& entry, const KernelTable& table, ProbeOutput* out
   const bool has_super = quant::tile_layout(type, 8).sub >= 0;
   const bool is_float = type == DType::kF32 || type == DType::kBF16;
   // Three tiles cross a segment border; simple formats end in a short tile, floats inside a
-  // 32-block.
+  // 32-block. Where the batch is what matters, K is short: the self-test runs at every start.
   const int64_t n_cols = has_super ? 768 : is_float ? 600 : 672;
+  const int64_t n_short = has_super ? 256 : is_float ? 70 : 96;
   if (entry.family == Family::kMatmulFew) {
     run_shape(entry, table, {1, 1, n_cols}, out);
-    run_shape(entry, table, {2, 2, n_cols}, out);
-    run_shape(entry, table, {3, 3, n_cols}, out);
-    run_shape(entry, table, {4, 4, n_cols}, out);
+    run_shape(entry, table, {2, 2, n_short}, out);
+    run_shape(entry, table, {3, 3, n_short}, out);
+    run_shape(entry, table, {4, 4, n_short}, out);
   } else {
     run_shape(entry, table, {1, 5, n_cols}, out);
-    run_shape(entry, table, {2, 17, n_cols}, out);
+    run_shape(entry, table, {2, 17, n_short}, out);
   }
 }
 
