@@ -6,6 +6,7 @@
 GGUF: one file per tensor type and family, a vocabulary-only file, version 2. Safetensors: config.json, a
 NUL byte, the file. Standard library only; the same bytes on every machine.
 """
+
 import json
 import os
 import random
@@ -17,11 +18,21 @@ HIDDEN, HEADS, KV_HEADS, HEAD_DIM, FFN, VOCAB = 32, 2, 1, 16, 32, 24
 
 # ggml type: (number, values per block, bytes per block, offsets of the block's f16 scales)
 TYPES = {
-    "f32": (0, 1, 4, None), "f16": (1, 1, 2, None), "bf16": (30, 1, 2, None),
-    "q4_0": (2, 32, 18, (0,)), "q4_1": (3, 32, 20, (0, 2)), "q5_0": (6, 32, 22, (0,)),
-    "q5_1": (7, 32, 24, (0, 2)), "q8_0": (8, 32, 34, (0,)), "iq4_nl": (20, 32, 18, (0,)),
-    "q2_k": (10, 256, 84, (80, 82)), "q3_k": (11, 256, 110, (108,)), "q4_k": (12, 256, 144, (0, 2)),
-    "q5_k": (13, 256, 176, (0, 2)), "q6_k": (14, 256, 210, (208,)), "iq4_xs": (23, 256, 136, (0,)),
+    "f32": (0, 1, 4, None),
+    "f16": (1, 1, 2, None),
+    "bf16": (30, 1, 2, None),
+    "q4_0": (2, 32, 18, (0,)),
+    "q4_1": (3, 32, 20, (0, 2)),
+    "q5_0": (6, 32, 22, (0,)),
+    "q5_1": (7, 32, 24, (0, 2)),
+    "q8_0": (8, 32, 34, (0,)),
+    "iq4_nl": (20, 32, 18, (0,)),
+    "q2_k": (10, 256, 84, (80, 82)),
+    "q3_k": (11, 256, 110, (108,)),
+    "q4_k": (12, 256, 144, (0, 2)),
+    "q5_k": (13, 256, 176, (0, 2)),
+    "q6_k": (14, 256, 210, (208,)),
+    "iq4_xs": (23, 256, 136, (0,)),
 }
 
 
@@ -36,19 +47,31 @@ def weights(rng, kind, count):
         return struct.pack(f"<{count}f", *(rng.uniform(-0.5, 0.5) for _ in range(count)))
     if scales is None:
         base = 0x3E00 if kind == "bf16" else 0x3000
-        return b"".join(struct.pack("<H", base | (rng.getrandbits(16) & 0x807F)) for _ in range(count))
+        return b"".join(
+            struct.pack("<H", base | (rng.getrandbits(16) & 0x807F)) for _ in range(count)
+        )
     out = bytearray(rng.randbytes(count // values * size))
     for block in range(0, len(out), size):
         for offset in scales:
-            out[block + offset : block + offset + 2] = struct.pack("<H", 0x1400 | rng.getrandbits(10))
+            out[block + offset : block + offset + 2] = struct.pack(
+                "<H", 0x1400 | rng.getrandbits(10)
+            )
     return bytes(out)
 
 
 def model_tensors(rng, kind, names, hidden, ffn, vocab):
     """(name, shape [outer, inner], kind, bytes) of a one-layer decoder."""
     q, kv = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
-    shapes = {"embed": (vocab, hidden), "q": (q, hidden), "k": (kv, hidden), "v": (kv, hidden), "o": (hidden, q),
-              "gate": (ffn, hidden), "up": (ffn, hidden), "down": (hidden, ffn)}
+    shapes = {
+        "embed": (vocab, hidden),
+        "q": (q, hidden),
+        "k": (kv, hidden),
+        "v": (kv, hidden),
+        "o": (hidden, q),
+        "gate": (ffn, hidden),
+        "up": (ffn, hidden),
+        "down": (hidden, ffn),
+    }
     for part, name in names.items():
         if part in shapes:
             rows, cols = shapes[part]
@@ -65,51 +88,116 @@ def gguf(rng, arch, kind, version=3, with_tensors=True):
     ffn = max(FFN, TYPES[kind][1])  # blocks of 256 fit the down projection only
     tokens = ["<unk>", "<s>", "</s>"] + [chr(97 + i) for i in range(vocab - 3)]
     keys = [("general.architecture", STRING, text(arch))]
-    for name, value in (("block_count", 1), ("embedding_length", hidden), ("context_length", 64),
-                        ("feed_forward_length", ffn), ("attention.head_count", HEADS),
-                        ("attention.head_count_kv", KV_HEADS), ("attention.key_length", HEAD_DIM),
-                        ("rope.dimension_count", HEAD_DIM), ("vocab_size", vocab)):
+    for name, value in (
+        ("block_count", 1),
+        ("embedding_length", hidden),
+        ("context_length", 64),
+        ("feed_forward_length", ffn),
+        ("attention.head_count", HEADS),
+        ("attention.head_count_kv", KV_HEADS),
+        ("attention.key_length", HEAD_DIM),
+        ("rope.dimension_count", HEAD_DIM),
+        ("vocab_size", vocab),
+    ):
         keys.append((f"{arch}.{name}", U32, struct.pack("<I", value)))
     keys.append((f"{arch}.attention.layer_norm_rms_epsilon", F32, struct.pack("<f", 1e-5)))
     keys.append(("tokenizer.ggml.model", STRING, text("llama")))
-    keys.append(("tokenizer.ggml.tokens", ARRAY, struct.pack("<IQ", STRING, vocab) + b"".join(map(text, tokens))))
-    keys.append(("tokenizer.ggml.scores", ARRAY, struct.pack(f"<IQ{vocab}f", F32, vocab, *(-float(i) for i in range(vocab)))))
-    keys.append(("tokenizer.ggml.token_type", ARRAY,
-                 struct.pack(f"<IQ{vocab}i", 5, vocab, 2, 3, 3, *([1] * (vocab - 3)))))
-    names = {"embed": "token_embd.weight", "last_norm": "output_norm.weight", "attn_norm": "blk.0.attn_norm.weight",
-             "ffn_norm": "blk.0.ffn_norm.weight", "q": "blk.0.attn_q.weight", "k": "blk.0.attn_k.weight",
-             "v": "blk.0.attn_v.weight", "o": "blk.0.attn_output.weight", "gate": "blk.0.ffn_gate.weight",
-             "up": "blk.0.ffn_up.weight", "down": "blk.0.ffn_down.weight"}
+    keys.append(
+        (
+            "tokenizer.ggml.tokens",
+            ARRAY,
+            struct.pack("<IQ", STRING, vocab) + b"".join(map(text, tokens)),
+        )
+    )
+    keys.append(
+        (
+            "tokenizer.ggml.scores",
+            ARRAY,
+            struct.pack(f"<IQ{vocab}f", F32, vocab, *(-float(i) for i in range(vocab))),
+        )
+    )
+    keys.append(
+        (
+            "tokenizer.ggml.token_type",
+            ARRAY,
+            struct.pack(f"<IQ{vocab}i", 5, vocab, 2, 3, 3, *([1] * (vocab - 3))),
+        )
+    )
+    names = {
+        "embed": "token_embd.weight",
+        "last_norm": "output_norm.weight",
+        "attn_norm": "blk.0.attn_norm.weight",
+        "ffn_norm": "blk.0.ffn_norm.weight",
+        "q": "blk.0.attn_q.weight",
+        "k": "blk.0.attn_k.weight",
+        "v": "blk.0.attn_v.weight",
+        "o": "blk.0.attn_output.weight",
+        "gate": "blk.0.ffn_gate.weight",
+        "up": "blk.0.ffn_up.weight",
+        "down": "blk.0.ffn_down.weight",
+    }
     if arch in ("qwen3", "gemma3"):
-        names |= {"q_norm_head": "blk.0.attn_q_norm.weight", "k_norm_head": "blk.0.attn_k_norm.weight"}
+        names |= {
+            "q_norm_head": "blk.0.attn_q_norm.weight",
+            "k_norm_head": "blk.0.attn_k_norm.weight",
+        }
     if arch == "gemma3":
-        names |= {"post1": "blk.0.post_attention_norm.weight", "post2": "blk.0.post_ffw_norm.weight"}
+        names |= {
+            "post1": "blk.0.post_attention_norm.weight",
+            "post2": "blk.0.post_ffw_norm.weight",
+        }
     tensors = list(model_tensors(rng, kind, names, hidden, ffn, vocab)) if with_tensors else []
     out = struct.pack("<4sIQQ", b"GGUF", version, len(tensors), len(keys))
-    out += b"".join(text(key) + struct.pack("<I", value_type) + value for key, value_type, value in keys)
+    out += b"".join(
+        text(key) + struct.pack("<I", value_type) + value for key, value_type, value in keys
+    )
     data = b""
     for name, shape, own, raw in tensors:
         dims = list(reversed(shape))
-        out += text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, TYPES[own][0], len(data))
+        out += text(name) + struct.pack(
+            f"<I{len(dims)}QIQ", len(dims), *dims, TYPES[own][0], len(data)
+        )
         data += raw + bytes(-len(raw) % 32)
     return out + bytes(-len(out) % 32) + data
 
 
 def folder(rng, arch, kind):
-    config = {"architectures": [arch], "hidden_size": HIDDEN, "intermediate_size": FFN, "num_hidden_layers": 1,
-              "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS, "head_dim": HEAD_DIM, "vocab_size": VOCAB,
-              "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": True, "max_position_embeddings": 64,
-              "rope_scaling": {"rope_type": "linear", "factor": 2.0}, "hidden_act": "silu"}
+    config = {
+        "architectures": [arch],
+        "hidden_size": HIDDEN,
+        "intermediate_size": FFN,
+        "num_hidden_layers": 1,
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": KV_HEADS,
+        "head_dim": HEAD_DIM,
+        "vocab_size": VOCAB,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 10000.0,
+        "tie_word_embeddings": True,
+        "max_position_embeddings": 64,
+        "rope_scaling": {"rope_type": "linear", "factor": 2.0},
+        "hidden_act": "silu",
+    }
     layer = "model.layers.0."
-    names = {"embed": "model.embed_tokens.weight", "last_norm": "model.norm.weight",
-             "attn_norm": layer + "input_layernorm.weight", "ffn_norm": layer + "post_attention_layernorm.weight",
-             "gate": layer + "mlp.gate_proj.weight", "up": layer + "mlp.up_proj.weight", "down": layer + "mlp.down_proj.weight"}
+    names = {
+        "embed": "model.embed_tokens.weight",
+        "last_norm": "model.norm.weight",
+        "attn_norm": layer + "input_layernorm.weight",
+        "ffn_norm": layer + "post_attention_layernorm.weight",
+        "gate": layer + "mlp.gate_proj.weight",
+        "up": layer + "mlp.up_proj.weight",
+        "down": layer + "mlp.down_proj.weight",
+    }
     names |= {part: f"{layer}self_attn.{part}_proj.weight" for part in "qkvo"}
     if arch.startswith("Qwen3"):
         names |= {f"{part}_norm_head": f"{layer}self_attn.{part}_norm.weight" for part in "qk"}
     header, data = {}, b""
     for name, shape, own, raw in model_tensors(rng, kind, names, HIDDEN, FFN, VOCAB):
-        header[name] = {"dtype": own.upper(), "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        header[name] = {
+            "dtype": own.upper(),
+            "shape": shape,
+            "data_offsets": [len(data), len(data) + len(raw)],
+        }
         data += raw
     head = json.dumps(header).encode()
     return json.dumps(config).encode() + b"\0" + struct.pack("<Q", len(head)) + head + data

@@ -1,5 +1,5 @@
-// Invariants of our own code: FATHOM_CHECK always on, FATHOM_DCHECK inside hot loops of checked builds.
-// A failing check prints the place and aborts; user input never reaches one.
+// Invariants of our own code: FATHOM_CHECK always, FATHOM_DCHECK in hot loops of checked builds.
+// Called by every room. A failing check prints the place and aborts; user input never reaches one.
 #pragma once
 
 namespace fathom {

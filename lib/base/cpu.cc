@@ -45,7 +45,9 @@ uint64_t saved_states() {
   return (static_cast<uint64_t>(high) << 32) | low;
 }
 
-bool bit(uint32_t word, int index) { return ((word >> index) & 1U) != 0; }
+bool bit(uint32_t word, int index) {
+  return ((word >> index) & 1U) != 0;
+}
 
 std::string brand_string() {
   std::array<char, 49> text{};
@@ -61,7 +63,9 @@ std::string brand_string() {
 
 }  // namespace
 
-std::string_view name_of(Isa isa) { return kIsaNames[static_cast<size_t>(isa)]; }
+std::string_view name_of(Isa isa) {
+  return kIsaNames[static_cast<size_t>(isa)];
+}
 
 bool CpuFeatures::has(Isa isa) const {
   switch (isa) {
@@ -94,8 +98,8 @@ CpuFeatures detect_cpu() {
   features.avx512 = features.avx2 && zmm && bit(seven.ebx, 16) && bit(seven.ebx, 17) &&
                     bit(seven.ebx, 30) && bit(seven.ebx, 31);
   features.vnni = features.avx512 && bit(seven.ecx, 11);
-  features.amx = features.vnni && tiles && bit(seven.edx, 22) && bit(seven.edx, 24) &&
-                 bit(seven.edx, 25);
+  features.amx =
+      features.vnni && tiles && bit(seven.edx, 22) && bit(seven.edx, 24) && bit(seven.edx, 25);
 #endif
   return features;
 }

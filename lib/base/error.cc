@@ -31,6 +31,8 @@ std::string_view name_of(ErrorCode code) {
   return "unknown";
 }
 
-void fail(ErrorCode code, std::string message) { throw Error(code, std::move(message)); }
+void fail(ErrorCode code, std::string message) {
+  throw Error(code, std::move(message));
+}
 
 }  // namespace fathom

@@ -1,5 +1,5 @@
 // The one exception type of the project and its codes: what, where, found, expected, what to do.
-// Called by every room; caught at three borders only: the command line, one HTTP request, one engine step.
+// Called by every room; caught at the borders only: the command line, a request, an engine step.
 #pragma once
 
 #include <exception>

@@ -45,7 +45,9 @@ spdlog::level::level_enum level_of(LogLevel level) {
 
 }  // namespace
 
-void set_log_level(LogLevel level) { the_log().logger->set_level(level_of(level)); }
+void set_log_level(LogLevel level) {
+  the_log().logger->set_level(level_of(level));
+}
 
 void log_line(LogLevel level, std::string_view text) {
   Log& log = the_log();

@@ -1,5 +1,5 @@
 // Warnings and notes to stderr; stdout belongs to the answer.
-// Thread rule: any thread.
+// Called by api and the command, from any thread. Read next: base/error.h.
 #pragma once
 
 #include <string>
@@ -16,9 +16,13 @@ void set_log_level(LogLevel level);
 // Writes one line "fathom: warning: text" (no prefix word for notes).
 void log_line(LogLevel level, std::string_view text);
 
-inline void note(std::string_view text) { log_line(LogLevel::kNote, text); }
+inline void note(std::string_view text) {
+  log_line(LogLevel::kNote, text);
+}
 
-inline void warn(std::string_view text) { log_line(LogLevel::kWarning, text); }
+inline void warn(std::string_view text) {
+  log_line(LogLevel::kWarning, text);
+}
 
 // Warnings written so far, for `--json`; at most 100 are kept.
 std::vector<std::string> logged_warnings();

@@ -39,7 +39,9 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
          fmt::format("{}: cannot open: {}; check the path and its permissions", path_,
                      std::strerror(errno)));
   }
+
   struct stat info {};
+
   if (::fstat(file.fd, &info) != 0) {
     fail(ErrorCode::kInvalidArgument,
          fmt::format("{}: cannot read its size: {}", path_, std::strerror(errno)));

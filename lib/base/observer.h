@@ -14,11 +14,11 @@ namespace fathom {
 // Where a tensor stands in the model: layer -1 is outside the layers ("embed", "logits").
 struct TensorEvent {
   int layer = -1;
-  std::string_view name;                // "attn_norm", "q", "ffn_out" ...; valid during the call
-  std::span<const int64_t> shape;       // [n_tokens, ...]
-  DType type = DType::kF32;             // how the engine holds it (I8 for quantized activations)
-  std::span<const float> values;        // row-major, shape's product long; for packed activations
-                                        // the values before rounding
+  std::string_view name;           // "attn_norm", "q", "ffn_out" ...; valid during the call
+  std::span<const int64_t> shape;  // [n_tokens, ...]
+  DType type = DType::kF32;        // how the engine holds it (I8 for quantized activations)
+  std::span<const float> values;   // row-major, shape's product long; for packed activations
+                                   // the values before rounding
 };
 
 class Observer {

@@ -17,10 +17,10 @@ inline constexpr int kSpanTokens = 512;  // attention is merged over spans of th
 enum class PageType : uint8_t { kBF16, kF32 };
 
 struct PagedView {
-  std::byte* base = nullptr;        // page 0 of this layer, 64-byte aligned
-  int64_t page_stride_bytes = 0;    // from one page of this layer to the next page number
-  int64_t head_stride_bytes = 0;    // from one KV head to the next inside a page
-  int64_t v_offset_bytes = 0;       // from a head's K to its V
+  std::byte* base = nullptr;      // page 0 of this layer, 64-byte aligned
+  int64_t page_stride_bytes = 0;  // from one page of this layer to the next page number
+  int64_t head_stride_bytes = 0;  // from one KV head to the next inside a page
+  int64_t v_offset_bytes = 0;     // from a head's K to its V
   PageType type = PageType::kBF16;
   int n_kv_heads = 0;
   int head_dim = 0;

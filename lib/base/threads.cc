@@ -36,7 +36,9 @@ struct alignas(64) WorkerCount {
 constexpr int kUnitBits = 32;
 constexpr uint64_t kUnitMask = (uint64_t{1} << kUnitBits) - 1;
 
-constexpr uint64_t tag_of(uint32_t job) { return static_cast<uint64_t>(job) << kUnitBits; }
+constexpr uint64_t tag_of(uint32_t job) {
+  return static_cast<uint64_t>(job) << kUnitBits;
+}
 
 }  // namespace
 
@@ -122,7 +124,9 @@ ThreadPool::~ThreadPool() {
   }
 }
 
-int ThreadPool::n_threads() const { return static_cast<int>(state_->counts.size()); }
+int ThreadPool::n_threads() const {
+  return static_cast<int>(state_->counts.size());
+}
 
 void ThreadPool::run(int64_t n_units, UnitFunction function) {
   State& state = *state_;

@@ -1,5 +1,5 @@
-// What a fuzz target does with a file that was read: bind it, load it, run one token, tokenize a text.
-// Any fathom::Error is a right answer; a crash, a hang or a sanitizer report is a finding.
+// What a fuzz target does with a file that was read: bind it, load it, run one token, tokenize a
+// text. Any fathom::Error is a right answer; a crash, a hang or a sanitizer report is a finding.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@
 
 namespace fathom::fuzz {
 
-// Larger models than this would only make the fuzzer slow: their sizes were checked against the file.
+// Larger models than this would only make the fuzzer slow: their sizes were checked against the
+// file.
 inline constexpr int64_t kMostWeightBytes = int64_t{32} << 20;
 
 inline void run_token(std::shared_ptr<weights::ModelFile> file) {
