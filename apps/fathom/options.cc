@@ -217,7 +217,15 @@ void add_sampling_flags(CLI::App& app, SamplingFlags& flags) {
       ->check(CLI::Range(0, std::numeric_limits<int>::max()))
       ->type_name("K")
       ->group("Sampling");
-  app.add_option("--seed", params.seed, "Seed of the draws (default: a new one, reported)")
+  app.add_option_function<std::string>(
+         "--seed",
+         [&params](const std::string& text) {
+           if (!read_number(text, params.seed)) {  // a sign would wrap around
+             throw CLI::ValidationError("--seed",
+                                        fmt::format("'{}' is not a number from 0 up", text));
+           }
+         },
+         "Seed of the draws (default: a new one, reported)")
       ->type_name("N")
       ->group("Sampling");
 }

@@ -97,7 +97,7 @@ MemoryLimit memory_limit(const ProcessMemory& held) {
   const MemoryLimit candidates[] = {
       {available > 0 ? available + held.resident_bytes : kNoLimit, "MemAvailable"},
       {own_cgroup_limit(), "cgroup memory limit"},
-      {rlimit_bytes(RLIMIT_AS, held.virtual_bytes, held.resident_bytes),
+      {rlimit_bytes(RLIMIT_AS, held.virtual_bytes + kAddressSlackBytes, held.resident_bytes),
        "address space limit (ulimit -v)"},
       {rlimit_bytes(RLIMIT_DATA, held.data_bytes, held.resident_bytes), "data limit (ulimit -d)"},
   };

@@ -23,8 +23,13 @@ struct MemoryLimit {
   std::string name;  // "MemAvailable", "cgroup limit", "RLIMIT_AS (ulimit -v)", ...
 };
 
+// Address space beyond what becomes resident: thread stacks, the alignment of pools, the
+// allocator's reserves.
+inline constexpr int64_t kAddressSlackBytes = int64_t{32} << 20;
+
 // MemAvailable plus what the process holds; the limits of its cgroup and of all above it (v2 and
-// v1); what RLIMIT_AS and RLIMIT_DATA leave, plus what it holds. `held` as process_memory() gives.
+// v1); what RLIMIT_AS (less kAddressSlackBytes) and RLIMIT_DATA leave, plus what it holds. `held`
+// as process_memory() gives.
 MemoryLimit memory_limit(const ProcessMemory& held);
 
 // The limit that the files of a cgroup hierarchy set: the smallest of `root`/path/`file` and those

@@ -82,7 +82,7 @@ TEST_F(DefaultModelPlanTest, TheKernelCountsWhatThePlanSays) {
 TEST_F(DefaultModelPlanTest, TooLittleMemoryIsRefusedWithTheSum) {
   const auto refused = test::run_program(
       FATHOM_PROGRAM, {.arguments = {"run", "-m", model(), "-p", "x", "-c", "8192", "-t", "1"},
-                       .address_space_bytes = int64_t{400} << 20});
+                       .address_space_bytes = int64_t{360} << 20});
   EXPECT_EQ(refused.status, 1);
   for (const char* part : {"kv 180.0", "weights", "largest context that fits is -c "}) {
     EXPECT_THAT(refused.err, HasSubstr(part));
@@ -93,7 +93,7 @@ TEST_F(DefaultModelPlanTest, TooLittleMemoryIsRefusedWithTheSum) {
   const auto fits = test::run_program(
       FATHOM_PROGRAM,
       {.arguments = {"run", "-m", model(), "-p", "x", "-n", "2", "-c", largest, "-t", "1"},
-       .address_space_bytes = int64_t{400} << 20});
+       .address_space_bytes = int64_t{360} << 20});
   EXPECT_EQ(fits.status, 0) << largest << fits.err;
 }
 

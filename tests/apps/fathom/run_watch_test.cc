@@ -72,33 +72,46 @@ TEST(RunWatchTest, WatchingChangesNoToken) {
   EXPECT_THAT(plain.err, Not(HasSubstr(" - F32")));
 }
 
-// A NaN in one weight of the second layer's down projection. F32 weights hold it past the loader
-// only when the loader lets it pass; a scale that is NaN it refuses, naming the tensor.
+// The bytes of a tiny model with the first row of blk.1.ffn_down.weight set to one value.
+std::string planted(float value) {
+  const auto builder = test::tiny_chat_gguf();
+  const auto whole = builder.bytes();
+  std::string bytes(reinterpret_cast<const char*>(whole.data()), whole.size());
+  const auto file = builder.parse();
+  const FileTensor* tensor = file->tensors.find("blk.1.ffn_down.weight");
+  EXPECT_NE(tensor, nullptr);
+  const std::string row(reinterpret_cast<const char*>(tensor->bytes.data()), 96 * sizeof(float));
+  const size_t at = bytes.find(row);
+  EXPECT_NE(at, std::string::npos);
+  for (size_t i = 0; i < 96; ++i) {
+    std::memcpy(bytes.data() + at + sizeof(float) * i, &value, sizeof(float));
+  }
+  return bytes;
+}
+
+// Values that are finite in the file and too large for the product.
 TEST(RunWatchTest, CheckNanNamesLayerAndTensor) {
   const test::TempFolder folder;
-  test::TinySizes sizes;
-  const std::string model = [&] {
-    // Largest floats: finite in the file, infinite after the product.
-    auto builder = test::tiny_chat_gguf(sizes);
-    return builder.write(folder.path_of("m.gguf"));
-  }();
-  std::string bytes = test::read_text(model);
-  const auto file = test::tiny_chat_gguf(sizes).parse();
-  const auto* tensor = file->tensors.find("blk.1.ffn_down.weight");
-  ASSERT_NE(tensor, nullptr);
-  const std::string needle(reinterpret_cast<const char*>(tensor->bytes.data()), 64);
-  const size_t at = bytes.find(needle);
-  ASSERT_NE(at, std::string::npos);
-  for (size_t i = 0; i < 96; ++i) {  // the first row
-    const float huge = std::numeric_limits<float>::max();
-    std::memcpy(bytes.data() + at + 4 * i, &huge, 4);
+  const std::string model = folder.write("m.gguf", planted(std::numeric_limits<float>::max()));
+  for (const char* attention : {"flash", "eager"}) {
+    const auto result =
+        run(model, {"-n", "4", "--check-nan", "--compute", "f32", "--attention", attention});
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("layer 1"));
+    EXPECT_THAT(result.err, HasSubstr("'ffn_out'"));
   }
-  const std::string planted = folder.write("planted.gguf", bytes);
-  const auto result = run(planted, {"-n", "4", "--check-nan", "--compute", "f32"});
-  EXPECT_EQ(result.status, 1) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("layer 1"));
-  EXPECT_THAT(result.err, HasSubstr("ffn"));
-  EXPECT_EQ(run(model, {"-n", "4", "--check-nan", "--compute", "f32"}).status, 0);
+  const std::string sane = folder.write("sane.gguf", planted(0.01F));
+  EXPECT_EQ(run(sane, {"-n", "4", "--check-nan", "--compute", "f32"}).status, 0);
+}
+
+// A NaN among the weights is found while they are packed.
+TEST(RunWatchTest, ANanInTheFileIsNamedAtLoad) {
+  const test::TempFolder folder;
+  const std::string model =
+      folder.write("nan.gguf", planted(std::numeric_limits<float>::quiet_NaN()));
+  const auto result = run(model, {"-n", "4", "--check-nan"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("blk.1.ffn_down.weight"));
 }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST(ProcessMemoryTest, AnAddressSpaceLimitIsSeen) {
   ASSERT_EQ(setrlimit(RLIMIT_AS, &tight), 0);
   const MemoryLimit limit = memory_limit(held);
   setrlimit(RLIMIT_AS, &old);
-  EXPECT_EQ(limit.bytes, held.resident_bytes + (64 << 20));
+  EXPECT_EQ(limit.bytes, held.resident_bytes + (64 << 20) - kAddressSlackBytes);
   EXPECT_NE(limit.name.find("ulimit -v"), std::string::npos);
 }
 
