@@ -32,15 +32,15 @@ TEST(Half, EveryF16HasTheValueOfItsFieldsAndComesBack) {
 }
 
 TEST(Half, F16RoundsToNearestEven) {
-  EXPECT_EQ(f32_to_f16(1.0F + 0x1p-11F), 0x3C00);       // a tie: down to even
-  EXPECT_EQ(f32_to_f16(1.0F + 0x3p-11F), 0x3C02);       // a tie: up to even
-  EXPECT_EQ(f32_to_f16(1.0F + 0x1.0002p-11F), 0x3C01);  // above the tie
-  EXPECT_EQ(f32_to_f16(65519.0F), 0x7BFF);              // the largest
-  EXPECT_EQ(f32_to_f16(65520.0F), 0x7C00);              // Inf
-  EXPECT_EQ(f32_to_f16(-0x1p-25F), 0x8000);             // half the smallest: to even, -0
+  EXPECT_EQ(f32_to_f16(1.0F + 0x1p-11F), 0x3C00);      // a tie: down to even
+  EXPECT_EQ(f32_to_f16(1.0F + 0x3p-11F), 0x3C02);      // a tie: up to even
+  EXPECT_EQ(f32_to_f16(1.0F + 0x1.002p-11F), 0x3C01);  // above the tie
+  EXPECT_EQ(f32_to_f16(65519.0F), 0x7BFF);             // the largest
+  EXPECT_EQ(f32_to_f16(65520.0F), 0x7C00);             // Inf
+  EXPECT_EQ(f32_to_f16(-0x1p-25F), 0x8000);            // half the smallest: to even, -0
   EXPECT_EQ(f32_to_f16(0x1.8p-25F), 0x0001);
-  EXPECT_EQ(f32_to_f16(0x1.ffcp-15F), 0x03FF);  // the largest subnormal
-  EXPECT_EQ(f32_to_f16(0x1.ffep-15F), 0x0400);  // a tie up to the smallest normal
+  EXPECT_EQ(f32_to_f16(0x1.ff8p-15F), 0x03FF);  // the largest subnormal
+  EXPECT_EQ(f32_to_f16(0x1.ffcp-15F), 0x0400);  // a tie up to the smallest normal
 }
 
 TEST(Half, Bf16RoundsToNearestEven) {
