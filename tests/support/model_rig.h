@@ -1,6 +1,6 @@
 // A tiny random decoder, built in memory as a GGUF, and everything needed to run it.
 // Called by tests of model and engine (both link fathom_engine or below). The values are random:
-// tests compare runs with each other; truth comes from tests/parity and the oracle.
+// tests compare runs with each other; tools/check_oracle.py compares with a reference.
 #pragma once
 
 #include <algorithm>
