@@ -53,7 +53,7 @@ std::string brand_string() {
   std::array<char, 49> text{};
   for (uint32_t i = 0; i < 3; ++i) {
     const Registers r = cpuid(0x80000002U + i, 0);
-    std::memcpy(text.data() + 16 * i, &r, 16);
+    std::memcpy(text.data() + size_t{16} * i, &r, 16);
   }
   std::string brand(text.data());
   return brand.substr(0, brand.find_last_not_of(' ') + 1);

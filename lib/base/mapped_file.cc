@@ -69,11 +69,13 @@ MappedFile::~MappedFile() {
 }
 
 void MappedFile::release(std::span<const std::byte> range) const {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const uintptr_t begin = (reinterpret_cast<uintptr_t>(range.data()) + page - 1) / page * page;
-  const uintptr_t end = reinterpret_cast<uintptr_t>(range.data() + range.size()) / page * page;
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto offset = static_cast<size_t>(range.data() - bytes_.data());
+  const size_t begin =
+      (offset + page - 1) / page * page;  // whole pages only; the map starts at one
+  const size_t end = (offset + range.size()) / page * page;
   if (begin < end) {
-    ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    ::madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
   }
 }
 

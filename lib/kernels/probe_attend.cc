@@ -61,7 +61,7 @@ void run_case(int page_type, const Case& c, const KernelTable& table, ProbeOutpu
   std::vector<const std::byte*> k;
   std::vector<const std::byte*> v;
   for (int page = 0; page < c.n_pages; ++page) {
-    std::byte* k_page = pages.data() + 2 * page * bytes;
+    std::byte* k_page = pages.data() + int64_t{2} * page * bytes;
     // The last page is half full: its tail stays zero.
     const int n_slots = page + 1 == c.n_pages ? 40 : kPageTokens;
     for (int slot = 0; slot < n_slots; ++slot) {

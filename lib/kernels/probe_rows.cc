@@ -50,9 +50,9 @@ std::vector<float> quantize_inputs(float bad, ProbeRandom* random) {
   for (size_t i = 0; i < kBlockK; ++i) {
     const auto step = static_cast<float>(i) - 16.0F;
     x[kBlockK + i] = i == 0 ? 127.0F : step + 0.5F;  // scale 1: every code is a tie
-    x[2 * kBlockK + i] = step * 0x1p-105F;
-    x[3 * kBlockK + i] = step * 0x1p-104F;
-    x[4 * kBlockK + i] = step * 0x1p123F;
+    x[size_t{2} * kBlockK + i] = step * 0x1p-105F;
+    x[size_t{3} * kBlockK + i] = step * 0x1p-104F;
+    x[size_t{4} * kBlockK + i] = step * 0x1p123F;
   }
   x[5 * kBlockK + 7] = bad;
   return x;

@@ -110,7 +110,7 @@ FlashJob::FlashJob(const Exec& exec, const Attend& job, const SpanBuffers& buffe
       n_kv_heads_(job.pages.n_kv_heads),
       head_dim_(job.pages.head_dim),
       group_(job.n_heads / job.pages.n_kv_heads),
-      q_stride_((job.pages.head_dim + 31) / 32 * 32) {
+      q_stride_((int64_t{job.pages.head_dim} + 31) / 32 * 32) {
   block_rows_ = group_ <= kMaxAttendRows ? kMaxAttendRows / group_ * group_ : kMaxAttendRows;
   int64_t n_units = 0;
   for (const SequenceRows& sequence : job.sequences) {
@@ -210,8 +210,8 @@ void FlashJob::attend_block(const FlatRows& flat, int worker) const {
   const auto& table = exec_->kernels();
   auto* state = reinterpret_cast<float*>(scratch_block(worker, 3));
   const SpanState total{.m = state, .l = state + kMaxAttendRows, .o = scratch_block(worker, 2)};
-  const SpanState part{.m = state + 2 * kMaxAttendRows,
-                       .l = state + 3 * kMaxAttendRows,
+  const SpanState part{.m = state + ptrdiff_t{2} * kMaxAttendRows,
+                       .l = state + ptrdiff_t{3} * kMaxAttendRows,
                        .o = scratch_block(worker, 1)};
   const int64_t start = first_visible(position_of(flat, 0)) / kSpanTokens;
   const int64_t common = first_visible(position_of(flat, flat.n - 1)) / kSpanTokens;

@@ -19,9 +19,10 @@ using quant::kGroupRows;
 constexpr int kTileGroups = 4;      // of one kernel call
 constexpr int kMaxUnitGroups = 16;  // of a unit with few rows: a long matrix needs fewer claims
 constexpr int64_t kMaxBlockRows = 256;
-constexpr int64_t kBlockCols = kTileGroups * kGroupRows;
-constexpr int64_t kUnitsPerThread = 8;       // enough that a slow core costs an eighth of its share
-constexpr int64_t kMinUnitBytes = 8 * 1024;  // weights of a decode unit: a claim costs about 0.1 us
+constexpr int64_t kBlockCols = int64_t{kTileGroups} * kGroupRows;
+constexpr int64_t kUnitsPerThread = 8;  // enough that a slow core costs an eighth of its share
+constexpr int64_t kMinUnitBytes =
+    int64_t{8} * 1024;  // weights of a decode unit: a claim costs about 0.1 us
 
 static_assert(kKernelScratchBytes >= kernels::kMatmulScratchBytes);
 static_assert(kWorkerScratchBytes >=
@@ -147,7 +148,7 @@ class LinearJob {
     const auto& table = exec_->kernels();
     const int64_t first_col = tile.first_group * kGroupRows;
     const int64_t n_cols =
-        std::min<int64_t>(tile.n_groups * kGroupRows, part.weight.n_rows - first_col);
+        std::min<int64_t>(int64_t{tile.n_groups} * kGroupRows, part.weight.n_rows - first_col);
     // The last group of a matrix is padded to 16 rows, `out` is not.
     const bool direct = epilogue_ == Epilogue::kStore && n_cols % kGroupRows == 0;
     Target target{.out = part.out.row(tile.first_row) + first_col,
@@ -264,7 +265,8 @@ void GatedJob::run_unit(int64_t block, int64_t row_block, int worker) const {
   for (int64_t i = 0; i < tile.n_rows; ++i) {
     float* row = c + i * kBlockCols;
     if (joined && tile.n_groups == 2) {  // g0 u0 g1 u1 -> g0 g1 u0 u1
-      std::swap_ranges(row + kGroupRows, row + 2 * kGroupRows, row + 2 * kGroupRows);
+      std::swap_ranges(row + kGroupRows, row + ptrdiff_t{2} * kGroupRows,
+                       row + ptrdiff_t{2} * kGroupRows);
     }
     float* up_row = joined && tile.n_groups == 1 ? row + kGroupRows : row + kGatedCols;
     finish_row(block, tile.first_row + i, row, up_row);

@@ -103,8 +103,8 @@ void dequantize_block(const BlockQ6_K& block, float* out) {
     const uint8_t byte = block.ql[64 * at.h + 32 * (at.j % 2) + at.l];
     const int low = at.j < 2 ? byte & 15 : byte >> 4;
     const int code = low | two_bits(block.qh, at) << 4;
-    const float scale = d * static_cast<float>(block.scales[k / 16]);
-    out[k] = scale * static_cast<float>(code - 32);
+    const int8_t sub_scale = block.scales[k / 16];
+    out[k] = d * static_cast<float>(sub_scale) * static_cast<float>(code - 32);
   }
 }
 

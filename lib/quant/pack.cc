@@ -95,34 +95,34 @@ struct StagedRows {
   }
 };
 
-uint32_t pack_one_tile(const PackGroup& job, int64_t first, PackTile* tile) {
+uint32_t pack_one_tile(const PackGroup& job, int64_t first, PackTile tile) {
   const auto n = static_cast<int>(std::min<int64_t>(kTileK, job.n_cols - first));
   const bool becomes_f32 = job.packed_type == DType::kF32 && job.file_type != DType::kF32;
   if (becomes_f32 || n % kBlockK != 0) {
     const StagedRows staged(job, first, n);
-    tile->rows = staged.start;
-    return packer_of(becomes_f32 ? DType::kF32 : job.file_type)(*tile);
+    tile.rows = staged.start;
+    return packer_of(becomes_f32 ? DType::kF32 : job.file_type)(tile);
   }
   const TileRows rows(job, first);
-  tile->rows = rows.start;
-  return packer_of(job.file_type)(*tile);
+  tile.rows = rows.start;
+  return packer_of(job.file_type)(tile);
 }
 
 // The 32 values of block b of a row.
 void unpack_block(const TileRow& row, int b, float* out) {
   if (row.type == DType::kF32) {
     for (int k = 0; k < kBlockK; ++k) {
-      out[k] =
-          std::bit_cast<float>(load32(row.tile + ((b * kBlockK + k) * kGroupRows + row.r) * 4));
+      out[k] = std::bit_cast<float>(
+          load32(row.tile + ptrdiff_t{(b * kBlockK + k) * kGroupRows + row.r} * 4));
     }
     return;
   }
   if (row.type == DType::kBF16) {
     for (int pair = 0; pair < kBlockK / 2; ++pair) {
-      const int at = (b * kBlockK / 2 + pair) * kGroupRows + row.r;
+      const ptrdiff_t at = ptrdiff_t{b * kBlockK / 2 + pair} * kGroupRows + row.r;
       const uint32_t bits = load32(row.tile + at * 4);
-      out[2 * pair] = bf16_to_f32(static_cast<uint16_t>(bits & 0xFFFFU));
-      out[2 * pair + 1] = bf16_to_f32(static_cast<uint16_t>(bits >> 16));
+      out[ptrdiff_t{2} * pair] = bf16_to_f32(static_cast<uint16_t>(bits & 0xFFFFU));
+      out[ptrdiff_t{2} * pair + 1] = bf16_to_f32(static_cast<uint16_t>(bits >> 16));
     }
     return;
   }
@@ -148,7 +148,7 @@ int pack_group(const PackGroup& job) {
     tile.n_blocks = static_cast<int>((n + kBlockK - 1) / kBlockK);
     tile.layout = tile_layout(job.packed_type, tile.n_blocks);
     std::memset(tile.out, 0, static_cast<size_t>(tile.layout.codes));  // gaps between scales
-    bad_rows |= pack_one_tile(job, first, &tile);
+    bad_rows |= pack_one_tile(job, first, tile);
     tile.out += tile.layout.bytes;
   }
   return bad_rows == 0 ? -1 : std::countr_zero(bad_rows);

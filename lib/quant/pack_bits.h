@@ -14,8 +14,8 @@ inline void move_nibbles(const PackTile& tile, ptrdiff_t offset, int low, int hi
   for (int quad = 0; quad < kQuads; ++quad) {
     Words first[4];
     Words second[4];
-    load_turned(tile.rows + quad * kQuad, offset, first);        // k = 0..15
-    load_turned(tile.rows + quad * kQuad, offset + 16, second);  // k = 16..31
+    load_turned(tile.rows + ptrdiff_t{quad} * kQuad, offset, first);        // k = 0..15
+    load_turned(tile.rows + ptrdiff_t{quad} * kQuad, offset + 16, second);  // k = 16..31
     for (int v = 0; v < 4; ++v) {
       store_vector((first[v] & kLow4) | (second[v] & kLow4) << 4, 4 * low + v, quad, section);
       store_vector((first[v] >> 4 & kLow4) | (second[v] & ~kLow4), 4 * high + v, quad, section);
@@ -43,7 +43,7 @@ inline void move_fields2(const PackTile& tile, ptrdiff_t offset, std::byte* sect
   for (int quad = 0; quad < kQuads; ++quad) {
     for (int part = 0; part < 4; ++part) {  // 16 bytes: half `part % 2` of h = part / 2
       Words word[4];
-      load_turned(tile.rows + quad * kQuad, offset + 16 * part, word);
+      load_turned(tile.rows + ptrdiff_t{quad} * kQuad, offset + ptrdiff_t{16} * part, word);
       transpose_fields2(word);
       for (int j = 0; j < 4; ++j) {
         const int block = 4 * (part / 2) + j;
@@ -88,23 +88,23 @@ inline void transpose_bytes8(uint64_t (&row)[8]) {
 // high1: once four bytes of 16 rows lie side by side, bit b of these 64 bytes is mask v of block b.
 inline void move_bit_planes(const PackTile& tile, ptrdiff_t offset) {
   for (int half = 0; half < 2; ++half) {
-    uint64_t columns[4][8];  // [v][two rows each], after the transpose byte b = 8 bits of mask v of
-                             // block b
+    // [v][two rows each]; after the transpose byte b holds 8 bits of mask v of block b.
+    uint64_t columns[4][8];
     for (int quad = 0; quad < kQuads; ++quad) {
       Words word[4];
-      load_turned(tile.rows + quad * kQuad, offset + 16 * half, word);
+      load_turned(tile.rows + ptrdiff_t{quad} * kQuad, offset + ptrdiff_t{16} * half, word);
       for (int v = 0; v < 4; ++v) {
         Lanes64 x;
         std::memcpy(&x, &word[v], sizeof x);
         x = transpose_bits8(x);
-        std::memcpy(&columns[v][2 * quad], &x, sizeof x);
+        std::memcpy(&columns[v][ptrdiff_t{2} * quad], &x, sizeof x);
       }
     }
     for (int v = 0; v < 4; ++v) {
       transpose_bytes8(columns[v]);
       for (int b = 0; b < 8; ++b) {
         std::byte* masks = tile.out + tile.layout.high + b * kVectorBytes;
-        std::memcpy(masks + (4 * half + v) * 8, &columns[v][b], 8);
+        std::memcpy(masks + ptrdiff_t{4 * half + v} * 8, &columns[v][b], 8);
       }
     }
   }
@@ -113,11 +113,11 @@ inline void move_bit_planes(const PackTile& tile, ptrdiff_t offset) {
 // bits[r]: bit k is the top bit of code k of row r in one 32-block. Writes its eight masks: mask v
 // holds the four bits 4v.. of row r at 4r..4r+3.
 inline void store_masks(const uint32_t (&bits)[kGroupRows], std::byte* masks) {
-  uint64_t
-      pair[8];  // nibbles of two rows by turns: bytes 0..3 for v = 0, 2, 4, 6, then the odd ones
+  // Nibbles of two rows by turns: bytes 0..3 for v = 0, 2, 4, 6, then the odd ones.
+  uint64_t pair[8];
   for (int i = 0; i < 8; ++i) {
-    const uint32_t a = bits[2 * i];
-    const uint32_t b = bits[2 * i + 1];
+    const uint32_t a = bits[ptrdiff_t{2} * i];
+    const uint32_t b = bits[ptrdiff_t{2} * i + 1];
     const uint32_t even = (a & kLow4) | (b & kLow4) << 4;
     const uint32_t odd = (a >> 4 & kLow4) | (b & ~kLow4);
     pair[i] = even | uint64_t{odd} << 32;
@@ -125,7 +125,7 @@ inline void store_masks(const uint32_t (&bits)[kGroupRows], std::byte* masks) {
   transpose_bytes8(pair);
   for (int i = 0; i < 8; ++i) {
     const int v = i < 4 ? 2 * i : 2 * (i - 4) + 1;
-    std::memcpy(masks + v * 8, &pair[i], 8);
+    std::memcpy(masks + ptrdiff_t{v} * 8, &pair[i], 8);
   }
 }
 

@@ -59,7 +59,7 @@ uint32_t pack_dwords(const PackTile& tile, int n_dwords) {
   for (int quad = 0; quad < kQuads; ++quad) {
     for (int at = 0; at < n_dwords; at += 4) {
       Words word[4];
-      load_turned(tile.rows + quad * kQuad, static_cast<ptrdiff_t>(at) * 4, word);
+      load_turned(tile.rows + ptrdiff_t{quad} * kQuad, static_cast<ptrdiff_t>(at) * 4, word);
       for (int i = 0; i < 4; ++i) {
         store_vector(kConvert(word[i], &bad[quad]), at + i, quad, tile.out);
       }

@@ -19,11 +19,11 @@ uint32_t move_super(const PackTile& tile) {
   uint32_t bad_rows = 0;
   for (int r = 0; r < kGroupRows; ++r) {
     const uint16_t d = load16(tile.rows[r] + offsetof(Block, d));
-    store16(tile.out + tile.layout.scales + r * 2, d);
+    store16(tile.out + tile.layout.scales + ptrdiff_t{r} * 2, d);
     uint32_t bad = f16_not_finite(d);
     if constexpr (requires(Block b) { b.dmin; }) {
       const uint16_t dmin = load16(tile.rows[r] + offsetof(Block, dmin));
-      store16(tile.out + tile.layout.mins + r * 2, dmin);
+      store16(tile.out + tile.layout.mins + ptrdiff_t{r} * 2, dmin);
       bad |= f16_not_finite(dmin);
     }
     bad_rows |= bad >> 15 << r;
@@ -37,9 +37,9 @@ using SubScales = uint8_t[256];
 void store_packed6(const SubScales& values, std::byte* section) {
   for (int part = 0; part < 3; ++part) {
     for (int o = 0; o < 64; o += 4) {
-      const uint32_t low = load32(values + 64 * part + o);
+      const uint32_t low = load32(values + ptrdiff_t{64} * part + o);
       const uint32_t high = load32(values + 192 + o) >> (2 * part) & kLow2;
-      store32(section + 64 * part + o, low | high << 6);
+      store32(section + ptrdiff_t{64} * part + o, low | high << 6);
     }
   }
 }
@@ -87,14 +87,14 @@ void move_sub_bytes16(const PackTile& tile, ptrdiff_t offset) {
   for (int r = 0; r < kGroupRows; ++r) {
     std::byte* to = tile.out + tile.layout.sub + r;
     for (int g = 0; g < 16; ++g) {
-      to[g * kGroupRows] = tile.rows[r][offset + g];
+      to[ptrdiff_t{g} * kGroupRows] = tile.rows[r][offset + g];
     }
   }
 }
 
 void move_nibbles_k4(const PackTile& tile, ptrdiff_t offset) {
   for (int pair = 0; pair < 4; ++pair) {
-    move_nibbles(tile, offset + 32 * pair, 2 * pair, 2 * pair + 1);
+    move_nibbles(tile, offset + ptrdiff_t{32} * pair, 2 * pair, 2 * pair + 1);
   }
 }
 
@@ -130,8 +130,10 @@ uint32_t pack_tile_q6_k(const PackTile& tile) {
   move_sub_bytes16(tile, offsetof(BlockQ6_K, scales));
   for (int h = 0; h < 2; ++h) {
     for (int j = 0; j < 2; ++j) {  // low halves are block 4h + j, high halves block 4h + j + 2
-      move_nibbles(tile, static_cast<ptrdiff_t>(offsetof(BlockQ6_K, ql)) + 64 * h + 32 * j,
-                   4 * h + j, 4 * h + j + 2);
+      move_nibbles(
+          tile,
+          static_cast<ptrdiff_t>(offsetof(BlockQ6_K, ql)) + ptrdiff_t{64} * h + ptrdiff_t{32} * j,
+          4 * h + j, 4 * h + j + 2);
     }
   }
   move_fields2(tile, offsetof(BlockQ6_K, qh), tile.out + tile.layout.high);
@@ -145,14 +147,14 @@ uint32_t pack_tile_iq4_xs(const PackTile& tile) {
     std::byte* to = tile.out + tile.layout.sub + r;
     for (int b = 0; b < kTileK / kBlockK; ++b) {
       const uint32_t scale = (lows >> (4 * b) & 15U) | (highs >> (2 * b) & 3U) << 4;
-      to[b * kGroupRows] = static_cast<std::byte>(scale);
+      to[ptrdiff_t{b} * kGroupRows] = static_cast<std::byte>(scale);
     }
   }
   for (int b = 0; b < kTileK / kBlockK; ++b) {
     for (int quad = 0; quad < kQuads; ++quad) {
       Words word[4];
-      load_turned(tile.rows + quad * kQuad,
-                  static_cast<ptrdiff_t>(offsetof(BlockIQ4_XS, qs)) + 16 * b, word);
+      load_turned(tile.rows + ptrdiff_t{quad} * kQuad,
+                  static_cast<ptrdiff_t>(offsetof(BlockIQ4_XS, qs)) + ptrdiff_t{16} * b, word);
       for (int v = 0; v < 4; ++v) {
         store_vector(word[v], 4 * b + v, quad, tile.out + tile.layout.codes);
       }

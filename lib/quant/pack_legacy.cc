@@ -15,7 +15,7 @@ uint32_t move_scales(const PackTile& tile, ptrdiff_t offset, int b, std::byte* s
   uint32_t bad_rows = 0;
   for (int r = 0; r < kGroupRows; ++r) {
     const uint16_t bits = load16(tile.rows[r] + offset);
-    store16(section + (b * kGroupRows + r) * 2, bits);
+    store16(section + ptrdiff_t{b * kGroupRows + r} * 2, bits);
     bad_rows |= f16_not_finite(bits) >> 15 << r;
   }
   return bad_rows;
@@ -28,7 +28,7 @@ void move_codes(const PackTile& tile, ptrdiff_t offset, int b) {
   for (int quad = 0; quad < kQuads; ++quad) {
     for (int v = 0; v < kVectors; v += 4) {
       Words word[4];
-      load_turned(tile.rows + quad * kQuad, offset + 4 * v, word);
+      load_turned(tile.rows + ptrdiff_t{quad} * kQuad, offset + ptrdiff_t{4} * v, word);
       for (int i = 0; i < 4; ++i) {
         store_vector(word[i] ^ kFlip, b * kVectors + v + i, quad, tile.out + tile.layout.codes);
       }

@@ -32,7 +32,7 @@ int field2_at(const TileRow& row, int offset, int b, int k) {
 // One bit: 4r + i of mask v.
 int high1_at(const TileRow& row, int b, int k) {
   const int bit = 4 * row.r + k % 4;
-  const std::byte* mask = row.tile + row.layout.high + (8 * b + k / 4) * 8;
+  const std::byte* mask = row.tile + row.layout.high + ptrdiff_t{8 * b + k / 4} * 8;
   return std::to_integer<int>(mask[bit / 8]) >> (bit % 8) & 1;
 }
 

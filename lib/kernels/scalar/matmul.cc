@@ -65,8 +65,9 @@ void add_code_block(const PackedRow (&w)[kGroupRows], const RowsView& rows, int6
   for (int g = 0; g < n_groups; ++g) {
     const int32_t sum = n_groups == 1 ? rows.sums[slot] : rows.half_sums[slot * 2 + g];
     const float scaled_sum = da * static_cast<float>(sum);
+    const ptrdiff_t offset = ptrdiff_t{g} * group_k;
     for (int lane = 0; lane < kGroupRows; ++lane) {
-      const int32_t acc = dot(w[lane].w + g * group_k, q + g * group_k, group_k);
+      const int32_t acc = dot(w[lane].w + offset, q + offset, group_k);
       const float scaled = static_cast<float>(acc) * w[lane].scale[g];
       f[lane] = std::fma(scaled, da, f[lane]);
       if (quant::has_min(kType)) {
@@ -85,8 +86,8 @@ void add_bf16_block(const std::byte* block, const RowsView& rows, int64_t slot, 
     float even = 0.0F;
     float odd = 0.0F;
     for (int pair = 0; pair < kBlockK / 2; ++pair) {
-      even = std::fma(bf16_to_f32(w[pair][lane][0]), x[2 * pair], even);
-      odd = std::fma(bf16_to_f32(w[pair][lane][1]), x[2 * pair + 1], odd);
+      even = std::fma(bf16_to_f32(w[pair][lane][0]), x[int64_t{2} * pair], even);
+      odd = std::fma(bf16_to_f32(w[pair][lane][1]), x[int64_t{2} * pair + 1], odd);
     }
     f[lane] = f[lane] + (even + odd);
   }
@@ -104,23 +105,29 @@ void add_f32_block(const std::byte* block, const RowsView& rows, int64_t slot, f
   }
 }
 
-// Block `b` of the tile at `tile` for activation rows [first, first + n).
+// A packed tile of 16 rows and up to kTileBlocks blocks along K.
+struct Tile {
+  const std::byte* bytes = nullptr;
+  int n_blocks = 0;
+};
+
+// Block `block` of the matrix, which lies in `tile`, for activation rows [first, first + n).
 template <DType kType>
-void add_block(const MatmulArgs& args, const std::byte* tile, int n_tile_blocks, int64_t block,
-               int64_t first, int n, Sums* sums) {
+void add_block(const MatmulArgs& args, const Tile& tile, int64_t block, int64_t first, int n,
+               Sums* sums) {
   const auto b = static_cast<int>(block % kTileBlocks);
   if constexpr (kType == DType::kBF16 || kType == DType::kF32) {
-    constexpr int64_t kBlockBytes = kGroupRows * kBlockK * (kType == DType::kF32 ? 4 : 2);
+    constexpr int64_t kBlockBytes = int64_t{kGroupRows} * kBlockK * (kType == DType::kF32 ? 4 : 2);
     for (int m = 0; m < n; ++m) {
       const int64_t slot = slot_of(args.rows, block, first + m);
       const auto add = kType == DType::kF32 ? add_f32_block : add_bf16_block;
-      add(tile + b * kBlockBytes, args.rows, slot, sums->segment[m]);
+      add(tile.bytes + b * kBlockBytes, args.rows, slot, sums->segment[m]);
     }
   } else {
     PackedRow w[kGroupRows];
     for (int lane = 0; lane < kGroupRows; ++lane) {
-      w[lane] =
-          quant::read_packed_row({kType, tile, quant::tile_layout(kType, n_tile_blocks), lane}, b);
+      w[lane] = quant::read_packed_row(
+          {kType, tile.bytes, quant::tile_layout(kType, tile.n_blocks), lane}, b);
     }
     for (int m = 0; m < n; ++m) {
       const int64_t slot = slot_of(args.rows, block, first + m);
@@ -132,19 +139,19 @@ void add_block(const MatmulArgs& args, const std::byte* tile, int n_tile_blocks,
 template <DType kType>
 void multiply_chunk(const MatmulArgs& args, int group, int64_t first, int n) {
   const int64_t n_blocks = (args.n_cols + kBlockK - 1) / kBlockK;
-  const std::byte* tile = args.weights + group * args.group_stride_bytes;
+  Tile tile{args.weights + group * args.group_stride_bytes, 0};
   Sums sums;
   for (int64_t block = 0; block < n_blocks; ++block) {
     const int64_t tile_start = block / kTileBlocks * kTileBlocks;
     const int64_t left = n_blocks - tile_start;
-    const int n_tile_blocks = left < kTileBlocks ? static_cast<int>(left) : kTileBlocks;
-    add_block<kType>(args, tile, n_tile_blocks, block, args.first_row + first, n, &sums);
+    tile.n_blocks = left < kTileBlocks ? static_cast<int>(left) : kTileBlocks;
+    add_block<kType>(args, tile, block, args.first_row + first, n, &sums);
     const bool is_last = block + 1 == n_blocks;
     if (is_last || (block + 1) % kSegmentBlocks == 0) {
       sums.close_segment();
     }
     if ((block + 1) % kTileBlocks == 0) {
-      tile += quant::tile_layout(kType, kTileBlocks).bytes;
+      tile.bytes += quant::tile_layout(kType, kTileBlocks).bytes;
     }
   }
   for (int m = 0; m < n; ++m) {

@@ -18,7 +18,7 @@ using quant::kBlockK;
 
 constexpr uint32_t kMagnitude = 0x7FFFFFFFU;
 constexpr uint32_t kInfBits = 0x7F800000U;
-constexpr float kSmallestAmax = 0x1p-100F;  // a block below it is zero
+constexpr auto kSmallestAmax = std::bit_cast<uint32_t>(0x1p-100F);  // a block below it is zero
 
 // The largest |x| of a block as bits: unsigned integers order like magnitudes, NaN above Inf.
 uint32_t amax_bits(const float* x, int n) {
@@ -37,7 +37,7 @@ bool quantize_block(const float* x, int n, const QuantizeArgs& args, int64_t slo
   std::memset(q, 0, kBlockK);
   float d = 0.0F;
   int32_t half_sums[2] = {0, 0};
-  if (amax < kInfBits && amax >= std::bit_cast<uint32_t>(kSmallestAmax)) {
+  if (amax < kInfBits && amax >= kSmallestAmax) {
     d = std::bit_cast<float>(amax) / 127.0F;
     const float inverse = 127.0F / std::bit_cast<float>(amax);
     for (int k = 0; k < n; ++k) {

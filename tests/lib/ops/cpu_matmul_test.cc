@@ -142,7 +142,7 @@ TEST(Linear, ManyRowsInBlocks) {
 }
 
 // rn(out + rn(y + bias)): the fused sum equals store, then add; a watched step gives the same bits
-// and shows y itself.
+// and shows y itself, then the sum.
 TEST(Linear, AddToEqualsStoreThenAdd) {
   const Trio trio;
   for (const int64_t n : {1, 4, 5, 33}) {
@@ -163,9 +163,10 @@ TEST(Linear, AddToEqualsStoreThenAdd) {
     rig.exec.set_observer(&recorder);
     rig.backend.linear(input.packed.rows, trio.parts(watched, 0, n), Epilogue::kAddTo, kLayer);
     expect_same(watched, steps, n);
-    ASSERT_EQ(recorder.entries.size(), 3U);
+    ASSERT_EQ(recorder.entries.size(), 6U);
     for (size_t i = 0; i < y.size(); ++i) {
-      EXPECT_TRUE(same_values(recorder.entries[i], y[i].rows()));
+      EXPECT_TRUE(same_values(recorder.entries[2 * i], y[i].rows()));
+      EXPECT_TRUE(same_values(recorder.entries[2 * i + 1], steps[i].rows()));
     }
   }
 }
