@@ -3,6 +3,7 @@ set(FATHOM_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(FATHOM_FLAGS_avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl)
 set(FATHOM_FLAGS_vnni ${FATHOM_FLAGS_avx512} -mavx512vnni)
 # GCC 12's own AVX-512 headers trip -W(maybe-)uninitialized (GCC bug 105593), so both are off for them.
+# Sanitized kernels are compiled with -O1: what they check does not depend on speed.
 # No kernel throws; -fno-exceptions keeps a weak reference to the C++ personality out of their objects.
 function(fathom_add_isas room)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -20,7 +21,7 @@ function(fathom_add_isas room)
     target_link_libraries(fathom_kernels_${isa} PRIVATE fathom_flags)
     target_include_directories(fathom_kernels_${isa} PRIVATE ${CMAKE_SOURCE_DIR}/lib)
     target_compile_options(fathom_kernels_${isa} PRIVATE ${FATHOM_FLAGS_${isa}}
-                           -O3 -fno-exceptions -Wno-psabi -Wno-old-style-cast -Wno-cast-align
+                           $<IF:$<BOOL:${FATHOM_SANITIZE}>,-O1,-O3> -fno-exceptions -Wno-psabi -Wno-old-style-cast -Wno-cast-align
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized$<SEMICOLON>-Wno-maybe-uninitialized>)
     target_link_libraries(${room} PRIVATE $<TARGET_OBJECTS:fathom_kernels_${isa}>)
     string(TOUPPER ${isa} upper)

@@ -20,7 +20,7 @@ namespace {
 template <template <class> class TypeOf>
 void fill_type(KernelTable& table) {
   using W = TypeOf<Avx2>;
-  table.matmul_many[static_cast<int>(W::kDType)] = many<W, Avx2Dot<W::kBits>>;
+  table.matmul_many[static_cast<int>(W::kDType)] = many<W, Avx2Dot<W::kBits <= 4 ? 4 : W::kBits>>;
 }
 
 }  // namespace

@@ -167,6 +167,7 @@ void float_few(const MatmulArgs& a) noexcept {
 template <class Lanes, DType kType>
 class FloatGemm {
  public:
+  using Product = FloatGemm;
   using L = Lanes;
   using F = typename L::F;
   static constexpr int kVectors = L::kVectors;

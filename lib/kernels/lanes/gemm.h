@@ -13,35 +13,34 @@
 namespace fathom::kernels {
 namespace {
 
-template <class W, class Dot>
-class IntGemm {
+// A widened panel times rows: the part that depends on the kind of a type (scale groups of 32 or
+// 16, a minimum, a zero point), not on the type, so that types of one kind share its code.
+template <class Lanes, class Dot, int kHalves, bool kHasMin, bool kHasZero>
+class PanelProduct {
  public:
-  using L = typename W::L;
+  using L = Lanes;
   using F = typename L::F;
   using B = typename L::B;
   static constexpr int kVectors = L::kVectors;
   static constexpr int kRows = L::kIntRows;
   static constexpr int kChunk = kChunkRows;
+  static constexpr int kUnits = kSegmentBlocks * kHalves;    // scale groups of a segment
+  static constexpr int kSteps = 8 / kHalves;                 // 4 k each
+  static constexpr bool kOwnSums = kHasMin && kHalves == 2;  // rows.ds is per 32 only
 
  private:
-  static constexpr int kZero = Dot::kIsSigned ? 0 : W::kZero;
-  static constexpr int kHalves = W::kGroupsOfBlock;
-  static constexpr int kUnits = kSegmentBlocks * kHalves;  // scale groups of a segment
-  static constexpr int kSteps = W::kGroupK / 4;
-  static constexpr bool kOwnSums = W::kHasMin && kHalves == 2;  // rows.ds is per 32 only
-
   // Sections of the scratch memory.
   static constexpr int kScaleBytes = kUnits * kVectors * 64;
   static constexpr int kScales = kSegmentBlocks * 8 * kVectors * 64;  // after the codes
   static constexpr int kMagicScales = kScales + kScaleBytes;
   static constexpr int kOffsets = kMagicScales + kScaleBytes;
-  static constexpr int kStarts = kOffsets + (W::kHasMin ? kScaleBytes : 0);
-  static constexpr int kSums = kStarts + (kZero != 0 ? kUnits * kChunk * 4 : 0);
+  static constexpr int kStarts = kOffsets + (kHasMin ? kScaleBytes : 0);
+  static constexpr int kSums = kStarts + (kHasZero ? kUnits * kChunk * 4 : 0);
 
  public:
   static constexpr int kScratchUsed = kSums + (kOwnSums ? kUnits * kChunk * 4 : 0);
 
-  explicit IntGemm(const MatmulArgs& a)
+  explicit PanelProduct(const MatmulArgs& a)
       : a_(a),
         codes_(a.scratch),
         scales_(floats_at(kScales)),
@@ -49,6 +48,100 @@ class IntGemm {
         offsets_(floats_at(kOffsets)),
         starts_(reinterpret_cast<int32_t*>(a.scratch + kStarts)),
         sums_(floats_at(kSums)) {}
+
+  // sum[n][m] of the segment for rows m .. m + kR - 1 of the chunk.
+  template <int kR>
+  [[gnu::always_inline]] void multiply(int m, F (&f)[kVectors][kR]) const noexcept {
+    const int64_t n_rows = a_.rows.n_rows;
+    const int8_t* q = a_.rows.q + (block_ * n_rows + row_ + m) * quant::kBlockK;
+    const float* d = a_.rows.d + block_ * n_rows + row_ + m;
+    const float* ds = kOwnSums ? sums_ + m : a_.rows.ds + block_ * n_rows + row_ + m;
+    const int32_t* start = starts_ + m;
+    const std::byte* codes = codes_;
+    for (int b = 0; b < n_blocks_; ++b) {
+      for (int h = 0; h < kHalves; ++h) {
+        unit<kR>(b * kHalves + h, codes, q + h * 16, start, d, ds, f);
+        codes += kSteps * kVectors * 64;
+        start += kChunk;
+        ds += kOwnSums ? kChunk : 0;
+      }
+      q += n_rows * quant::kBlockK;
+      d += n_rows;
+      ds += kOwnSums ? 0 : n_rows;
+    }
+  }
+
+ private:
+  float* floats_at(int offset) const { return reinterpret_cast<float*>(a_.scratch + offset); }
+
+  // One scale group: kSteps x 4 k.
+  template <int kR>
+  [[gnu::always_inline]] void unit(int u, const std::byte* codes, const int8_t* q,
+                                   const int32_t* start, const float* d, const float* ds,
+                                   F (&f)[kVectors][kR]) const noexcept {
+    Dot dot[kVectors][kR];
+    for (int m = 0; m < kR; ++m) {
+      for (int n = 0; n < kVectors; ++n) {
+        dot[n][m].init(kHasZero ? start[m] : kMagicBits);
+      }
+    }
+    unroll<kSteps>([&](auto step) {
+      constexpr int kV = decltype(step)::value;
+      B w[kVectors];
+      for (int n = 0; n < kVectors; ++n) {
+        w[n] = L::load_bytes(codes + (kV * kVectors + n) * 64);
+      }
+      for (int m = 0; m < kR; ++m) {
+        const auto x = L::set1_quad(q + 32 * m + 4 * kV);
+        for (int n = 0; n < kVectors; ++n) {
+          dot[n][m].add(kV, w[n], x);
+        }
+      }
+    });
+    for (int n = 0; n < kVectors; ++n) {
+      const int at = (u * kVectors + n) * 16;
+      const F sw = L::load(scales_ + at);
+      const F magic_sw = L::load(magic_scales_ + at);
+      for (int m = 0; m < kR; ++m) {
+        const F sum = L::from_bits(dot[n][m].finish(kHasZero ? start[m] : kMagicBits));
+        f[n][m] = L::fma(L::fma(sum, sw, magic_sw), L::set1(d[m]), f[n][m]);
+        if constexpr (kHasMin) {
+          f[n][m] = L::fma(L::load(offsets_ + at), L::set1(ds[m]), f[n][m]);
+        }
+      }
+    }
+  }
+
+ protected:
+  const MatmulArgs& a_;
+  std::byte* codes_;     // [block][8][kVectors][64]
+  float* scales_;        // [unit][kVectors][16] sw
+  float* magic_scales_;  // [unit][kVectors][16] -12582912 * sw
+  float* offsets_;       // [unit][kVectors][16] -mw
+  int32_t* starts_;      // [unit][kChunk]
+  float* sums_;          // [unit][kChunk]
+  int64_t row_ = 0;
+  int64_t block_ = 0;
+  int n_blocks_ = 0;
+};
+
+// What depends on the type: widening its tiles into the panel.
+template <class W, class Dot>
+class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kHasMin,
+                                    W::kZero != 0 && !Dot::kIsSigned> {
+  static constexpr int kZero = Dot::kIsSigned ? 0 : W::kZero;
+  static constexpr int kHalves = W::kGroupsOfBlock;
+
+ public:
+  using Product = PanelProduct<typename W::L, Dot, kHalves, W::kHasMin, kZero != 0>;
+  using Product::kChunk;
+  using Product::kOwnSums;
+  using Product::kVectors;
+  using typename Product::B;
+  using typename Product::F;
+  using typename Product::L;
+
+  explicit IntGemm(const MatmulArgs& a) : Product(a) {}
 
   // Blocks first_block .. + n_blocks - 1 of rows first_row .. + n_rows - 1: S starts and scaled
   // sums.
@@ -84,30 +177,17 @@ class IntGemm {
     }
   }
 
-  // sum[n][m] of the segment for rows m .. m + kR - 1 of the chunk.
-  template <int kR>
-  [[gnu::always_inline]] void multiply(int m, F (&f)[kVectors][kR]) const noexcept {
-    const int64_t n_rows = a_.rows.n_rows;
-    const int8_t* q = a_.rows.q + (block_ * n_rows + row_ + m) * quant::kBlockK;
-    const float* d = a_.rows.d + block_ * n_rows + row_ + m;
-    const float* ds = kOwnSums ? sums_ + m : a_.rows.ds + block_ * n_rows + row_ + m;
-    const int32_t* start = starts_ + m;
-    const std::byte* codes = codes_;
-    for (int b = 0; b < n_blocks_; ++b) {
-      for (int h = 0; h < kHalves; ++h) {
-        unit<kR>(b * kHalves + h, codes, q + h * 16, start, d, ds, f);
-        codes += kSteps * kVectors * 64;
-        start += kChunk;
-        ds += kOwnSums ? kChunk : 0;
-      }
-      q += n_rows * quant::kBlockK;
-      d += n_rows;
-      ds += kOwnSums ? 0 : n_rows;
-    }
-  }
-
  private:
-  float* floats_at(int offset) const { return reinterpret_cast<float*>(a_.scratch + offset); }
+  using Product::a_;
+  using Product::block_;
+  using Product::codes_;
+  using Product::magic_scales_;
+  using Product::n_blocks_;
+  using Product::offsets_;
+  using Product::row_;
+  using Product::scales_;
+  using Product::starts_;
+  using Product::sums_;
 
   void widen(const std::byte* tile, int nb, int first_block, int n) noexcept {
     const typename W::Tile t(tile, nb);
@@ -132,55 +212,6 @@ class IntGemm {
       }
     }
   }
-
-  // One scale group: kSteps x 4 k.
-  template <int kR>
-  [[gnu::always_inline]] void unit(int u, const std::byte* codes, const int8_t* q,
-                                   const int32_t* start, const float* d, const float* ds,
-                                   F (&f)[kVectors][kR]) const noexcept {
-    Dot dot[kVectors][kR];
-    for (int m = 0; m < kR; ++m) {
-      for (int n = 0; n < kVectors; ++n) {
-        dot[n][m].init(kZero != 0 ? start[m] : kMagicBits);
-      }
-    }
-    unroll<kSteps>([&](auto step) {
-      constexpr int kV = decltype(step)::value;
-      B w[kVectors];
-      for (int n = 0; n < kVectors; ++n) {
-        w[n] = L::load_bytes(codes + (kV * kVectors + n) * 64);
-      }
-      for (int m = 0; m < kR; ++m) {
-        const auto x = L::set1_quad(q + 32 * m + 4 * kV);
-        for (int n = 0; n < kVectors; ++n) {
-          dot[n][m].add(kV, w[n], x);
-        }
-      }
-    });
-    for (int n = 0; n < kVectors; ++n) {
-      const int at = (u * kVectors + n) * 16;
-      const F sw = L::load(scales_ + at);
-      const F magic_sw = L::load(magic_scales_ + at);
-      for (int m = 0; m < kR; ++m) {
-        const F sum = L::from_bits(dot[n][m].finish(kZero != 0 ? start[m] : kMagicBits));
-        f[n][m] = L::fma(L::fma(sum, sw, magic_sw), L::set1(d[m]), f[n][m]);
-        if constexpr (W::kHasMin) {
-          f[n][m] = L::fma(L::load(offsets_ + at), L::set1(ds[m]), f[n][m]);
-        }
-      }
-    }
-  }
-
-  const MatmulArgs& a_;
-  std::byte* codes_;     // [block][8][kVectors][64]
-  float* scales_;        // [unit][kVectors][16] sw
-  float* magic_scales_;  // [unit][kVectors][16] -12582912 * sw
-  float* offsets_;       // [unit][kVectors][16] -mw
-  int32_t* starts_;      // [unit][kChunk]
-  float* sums_;          // [unit][kChunk]
-  int64_t row_ = 0;
-  int64_t block_ = 0;
-  int n_blocks_ = 0;
 };
 
 template <class W, class Dot>

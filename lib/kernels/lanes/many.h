@@ -18,26 +18,28 @@ inline constexpr int kMaxGroups = 4;
 inline constexpr int kChunkRows = 258;
 
 // The panel's segment times rows m .. m + kR - 1 of the chunk, added to their sums at c.
-template <class Gemm, int kR>
-[[gnu::always_inline]] inline void add_rows(const Gemm& gemm, int m, bool is_first,
-                                            float* c) noexcept {
-  using L = typename Gemm::L;
-  typename L::F f[Gemm::kVectors][kR];
-  for (int n = 0; n < Gemm::kVectors; ++n) {
+// Not inlined: types of one kind share it.
+template <class Product, int kR>
+[[gnu::noinline]] void add_rows(const Product& product, int m, bool is_first, float* c) noexcept {
+  using L = typename Product::L;
+  constexpr int kVectors = Product::kVectors;
+  typename L::F f[kVectors][kR];
+  for (int n = 0; n < kVectors; ++n) {
     for (int i = 0; i < kR; ++i) {
       f[n][i] = L::zero();
     }
   }
-  gemm.template multiply<kR>(m, f);
-  for (int n = 0; n < Gemm::kVectors; ++n) {
+  product.template multiply<kR>(m, f);
+  for (int n = 0; n < kVectors; ++n) {
     for (int i = 0; i < kR; ++i) {
-      float* const to = c + ((m + i) * Gemm::kVectors + n) * 16;
+      float* const to = c + ((m + i) * kVectors + n) * 16;
       L::store(to, L::add(is_first ? L::zero() : L::load(to), f[n][i]));
     }
   }
 }
 
-// Gemm: kVectors, kRows, kChunk, kScratchUsed, begin_segment(), load_panel(), multiply<rows>().
+// Gemm: kVectors, kRows, kChunk, kScratchUsed, begin_segment(), load_panel(), and a Product with
+// multiply<rows>().
 template <class Gemm>
 [[gnu::flatten, gnu::noinline]] void run_many(const MatmulArgs& a) noexcept {
   using L = typename Gemm::L;
@@ -60,8 +62,9 @@ template <class Gemm>
         float* const c = sums + g / Gemm::kVectors * kPanelSums;
         for (int m = 0; m < n_rows; m += Gemm::kRows) {
           with_constant<Gemm::kRows>(
-              n_rows - m < Gemm::kRows ? n_rows - m : Gemm::kRows,
-              [&](auto r) { add_rows<Gemm, decltype(r)::value>(gemm, m, b == 0, c); });
+              n_rows - m < Gemm::kRows ? n_rows - m : Gemm::kRows, [&](auto r) {
+                add_rows<typename Gemm::Product, decltype(r)::value>(gemm, m, b == 0, c);
+              });
         }
       }
     }
