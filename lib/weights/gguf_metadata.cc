@@ -200,7 +200,7 @@ class EntryReader {
       if (!std::in_range<int64_t>(raw)) {
         fail_before(sizeof(T), "array entry", fmt::format("{}", raw), "below 2^63");
       }
-      value = static_cast<int64_t>(raw);
+      value = static_cast<int64_t>(raw);  // NOLINT(bugprone-signed-char-misuse): INT8 is a number
     }
     return values;
   }

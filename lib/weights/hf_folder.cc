@@ -82,7 +82,7 @@ void add_shards(const std::string& folder, const std::string& index_path, Tensor
   }
   std::map<std::string, std::string> places;  // tensor to the shard it was found in
   for (const std::string& shard : shards) {
-    const std::string path = folder + "/" + shard;
+    const std::string path = fmt::format("{}/{}", folder, shard);
     if (!exists(path)) {
       fail(ErrorCode::kNotFound,
            fmt::format("{}: no such file, but {} names it; was the download finished?", path,

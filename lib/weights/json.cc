@@ -314,23 +314,31 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view text,
   return entries;
 }
 
+namespace {
+
+// The pairs of "weight_map": tensor name to file name.
+void read_weight_map(ondemand::object map, JsonText& json,
+                     std::map<std::string, std::string>& shards) {
+  for (auto entry : map) {
+    std::string key(std::string_view(entry.unescaped_key()));
+    std::string shard(std::string_view(entry.value().get_string()));
+    if (!shards.emplace(key, std::move(shard)).second) {
+      json.fail_here(fmt::format("tensor {} a second time", in_quotes(key)), "each tensor once");
+    }
+  }
+}
+
+}  // namespace
+
 std::map<std::string, std::string> parse_weight_map(std::string_view text, std::string_view name) {
   std::map<std::string, std::string> shards;
   bool found = false;
   JsonText json(text, name);
   json.parse([&](ondemand::object root) {
     for (auto field : root) {
-      if (std::string_view(field.unescaped_key()) != "weight_map") {
-        continue;
-      }
-      found = true;
-      for (auto entry : ondemand::object(field.value().get_object())) {
-        std::string key(std::string_view(entry.unescaped_key()));
-        std::string shard(std::string_view(entry.value().get_string()));
-        if (!shards.emplace(key, std::move(shard)).second) {
-          json.fail_here(fmt::format("tensor {} a second time", in_quotes(key)),
-                         "each tensor once");
-        }
+      if (std::string_view(field.unescaped_key()) == "weight_map") {
+        found = true;
+        read_weight_map(field.value().get_object(), json, shards);
       }
     }
   });

@@ -84,8 +84,7 @@ template <class T>
 std::string format_array(const std::vector<T>& values) {
   std::string out = "[";
   for (size_t i = 0; i < values.size() && i < kPrintedEntries; ++i) {
-    const T entry = values[i];  // a copy: vector<bool> has no references
-    out += (i == 0 ? "" : ", ") + format_one(entry);
+    out += (i == 0 ? "" : ", ") + format_one<T>(values[i]);
   }
   if (values.size() > kPrintedEntries) {
     out += fmt::format(", ... ({} entries)", values.size());

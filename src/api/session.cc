@@ -18,7 +18,7 @@ namespace fathom::api {
 namespace {
 
 constexpr int64_t kDefaultContext = 4096;
-constexpr int64_t kStackBytes = 256 * 1024;    // touched by one worker thread
+constexpr int64_t kStackBytes = int64_t{256} * 1024;  // touched by one worker thread
 constexpr int64_t kLoadWindowBytes = 2 << 20;  // file pages in sight while packing, and tables
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
