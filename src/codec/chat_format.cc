@@ -255,7 +255,7 @@ void write_mistral(const Tokenizer& tokenizer, std::span<const Message> messages
       writer.text(prefix + content);
       writer.control("[/INST]");
     } else {
-      writer.text("[INST] " + prefix + content + " [/INST]");
+      writer.text(fmt::format("[INST] {}{} [/INST]", prefix, content));
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/error.h"
 
+// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the way to tell pcre2.h the width
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
