@@ -1,7 +1,8 @@
 """Fails when a pattern in .clang-tidy matches no check, or is cancelled by a later one, or lacks a reason.
 
 Called by ctest (label lint). Read next: .clang-tidy.
-A check that is taken out needs a comment above the list that names it and says why.
+A check that is taken out needs a comment above the list that names it and says why. A folder's own list
+adds to that of the root.
 """
 
 import fnmatch
@@ -70,11 +71,20 @@ def main() -> int:
     program = find_program("clang-tidy-14", "clang-tidy")
     if not program:
         return skip("clang-tidy")
-    text = (ROOT / ".clang-tidy").read_text(encoding="utf-8")
-    patterns = read_patterns(text)
-    return report(
-        "check_tidy", findings_in(patterns, all_checks(program), text), len(patterns), "patterns"
-    )
+    checks = all_checks(program)
+    root = (ROOT / ".clang-tidy").read_text(encoding="utf-8")
+    findings = findings_in(read_patterns(root), checks, root)
+    n_patterns = len(read_patterns(root))
+    for path in sorted((ROOT / "lib").rglob(".clang-tidy")):
+        own = path.read_text(encoding="utf-8")
+        inherited = read_patterns(root) + read_patterns(own)
+        findings += [
+            f"{path.relative_to(ROOT)}: {finding}"
+            for finding in findings_in(inherited, checks, root + own)
+            if not finding.endswith("cancelled further down")  # what it inherits, it may cancel
+        ]
+        n_patterns += len(read_patterns(own))
+    return report("check_tidy", findings, n_patterns, "patterns")
 
 
 if __name__ == "__main__":

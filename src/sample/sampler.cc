@@ -19,7 +19,10 @@ namespace {
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 float without_nan(float value) {
-  return std::isnan(value) ? kNever : value;
+  if (std::isnan(value)) {
+    return kNever;
+  }
+  return value;
 }
 
 // The candidate in whose stretch the point u * total lies, 0 <= u < 1; one of weight zero is never

@@ -100,8 +100,8 @@ int64_t vocabulary_bytes(const weights::Metadata& metadata) {
   constexpr int64_t kEntryBytes = sizeof(std::string) + sizeof(float) + 1;
   constexpr int64_t kPieceSlotBytes = 24;
   constexpr int64_t kMergeSlotBytes = 16;
-  constexpr int64_t kFixedBytes = 256 * 1024;  // compiled split rules
-  constexpr size_t kInsideObject = 15;         // longer texts live beside their object
+  constexpr int64_t kFixedBytes = int64_t{256} * 1024;  // compiled split rules
+  constexpr size_t kInsideObject = 15;                  // longer texts live beside their object
   const auto table_bytes = [](size_t n, int64_t slot_bytes) {
     return static_cast<int64_t>(std::bit_ceil(2 * n)) * slot_bytes;
   };

@@ -79,7 +79,9 @@ int64_t cgroup_limit_bytes(const std::string& root, const std::string& path,
   int64_t limit = kNoLimit;
   std::string folder = path == "/" ? "" : path;
   while (true) {
-    std::ifstream in(root + folder + "/" + file);
+    std::string name = root;
+    name.append(folder).append("/").append(file);
+    std::ifstream in(name);
     int64_t value = 0;
     if (in >> value && value >= 0) {  // "max" is no number
       limit = std::min(limit, value);

@@ -214,7 +214,6 @@ void attend_span(const AttendArgs& args) noexcept {
   }
 }
 
-// NOLINTNEXTLINE(readability-function-size): the signature of the table's entry
 void merge_span(float* m, float* l, float* o, const float* m2, const float* l2, const float* o2,
                 int head_dim) noexcept {
   const float largest = *m2 > *m ? *m2 : *m;
