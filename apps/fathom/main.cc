@@ -81,6 +81,11 @@ int run_main(int argc, const char* const* argv) {
 }  // namespace fathom::app
 
 int main(int argc, char** argv) {
-  fathom::app::install_signals();
-  return fathom::app::run_main(argc, argv);
+  try {
+    fathom::app::install_signals();
+    return fathom::app::run_main(argc, argv);
+  } catch (...) {  // while reporting another error: no memory for its message
+    std::fputs("fathom: error: out of memory\n", stderr);
+    return fathom::app::kExitFailed;
+  }
 }
