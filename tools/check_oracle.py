@@ -23,7 +23,7 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-REFUSALS = ("is not supported yet", "cannot be read yet", "is not readable", "refused")
+REFUSALS = ("is not supported yet", "are not supported yet", "are not read;")
 
 
 def read_npy(path):

@@ -128,14 +128,17 @@ std::vector<Phase> phases_of(const BenchFlags& flags, api::Session& session,
                              const BenchResult& result) {
   const model::LoadPlan& load = session.load_plan();
   const auto token_bytes = static_cast<double>(load.token_bytes);
-  const double ops = 2.0 * static_cast<double>(load.matrix_values);
+  // A prompt needs the output head for its last token only.
+  const auto values = static_cast<double>(load.matrix_values);
+  const auto head = static_cast<double>(load.config.n_vocab * load.config.hidden_size);
+  const double prompt_values = values - head + head / static_cast<double>(flags.n_prompt);
   const double kv_bytes =
       static_cast<double>(kv::pool_bytes(session.pages().shape(), 1)) / kPageTokens;
   const double chunk =
       static_cast<double>(std::min<int64_t>(flags.n_prompt, session.model().limits().max_tokens));
-  return {{"prefill", &result.prefill, token_bytes / chunk, ops},
+  return {{"prefill", &result.prefill, token_bytes / chunk, 2.0 * prompt_values},
           {"decode", &result.decode,
-           token_bytes + kv_bytes * 0.5 * static_cast<double>(flags.n_generate), ops}};
+           token_bytes + kv_bytes * 0.5 * static_cast<double>(flags.n_generate), 2.0 * values}};
 }
 
 std::string bench_json(const BenchFlags& flags, api::Session& session, const BenchResult& result) {

@@ -90,6 +90,15 @@ void read_hf(const Metadata& md, ModelConfig& config, LayerOptions& layer, RopeO
   read_hf_rope(md, "rope_parameters.", rope);
 }
 
+// A file of experts would bind as a dense one of the same family: refused by its count.
+void refuse_experts(const Metadata& md, std::string_view key) {
+  if (const int64_t count = md.find_int(key).value_or(0); count > 0) {
+    fail(ErrorCode::kUnsupported,
+         fmt::format("{}: mixtures of experts are not supported yet (key '{}' is {})", md.path(),
+                     key, count));
+  }
+}
+
 }  // namespace
 
 std::string arch_key(const Metadata& metadata, std::string_view name) {
@@ -153,6 +162,7 @@ ModelConfig read_common_config(const Metadata& metadata) {
   RopeOptions rope;
   if (metadata.source() == Source::kGguf) {
     config.family = metadata.get_string("general.architecture");
+    refuse_experts(metadata, arch_key(metadata, "expert_count"));
     read_gguf(metadata, config, layer, rope);
   } else {
     config.family = metadata.find_strings("architectures")->front();

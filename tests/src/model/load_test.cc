@@ -87,6 +87,13 @@ TEST(Load, RefusesOtherArchitecturesByName) {
                {"architecture 'mamba9' is not supported yet", "llama"});
 }
 
+TEST(Load, RefusesExpertsByName) {
+  test::GgufBuilder builder = tiny_gguf({});
+  builder.set("llama.expert_count", uint32_t{8});
+  expect_error([&] { plan(builder); }, ErrorCode::kUnsupported,
+               {"mixtures of experts", "llama.expert_count"});
+}
+
 TEST(Load, RefusesOtherRopeScalingsByName) {
   test::GgufBuilder builder = tiny_gguf({});
   builder.set("llama.rope.scaling.type", std::string("yarn"));
