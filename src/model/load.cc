@@ -10,6 +10,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -165,6 +166,26 @@ std::vector<Unit> cut_into_units(const JobList& jobs) {
   return units;
 }
 
+// Consecutive units that one thread packs: far enough apart from the next bundle that two threads
+// seldom fault in the same huge page of the destination (both would zero it, one in vain).
+constexpr int64_t kBundleFileBytes = int64_t{4} << 20;
+
+std::vector<std::span<const Unit>> bundle(const std::vector<Unit>& units) {
+  std::vector<std::span<const Unit>> bundles;
+  size_t first = 0;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < units.size(); ++i) {
+    const FileTensor& tensor = *units[i].job->tensor;
+    bytes += units[i].n_groups * kGroupRows * quant::row_bytes(tensor.type, tensor.n_cols());
+    if (bytes >= kBundleFileBytes || i + 1 == units.size()) {
+      bundles.push_back(std::span(units).subspan(first, i + 1 - first));
+      first = i + 1;
+      bytes = 0;
+    }
+  }
+  return bundles;
+}
+
 // Packs units on all threads; remembers the first bad value by file order.
 class Packer {
  public:
@@ -315,8 +336,11 @@ std::unique_ptr<ModelWeights> load_weights(const weights::ModelFile& file, const
   }
   Packer packer(file, region, progress, static_cast<int64_t>(file.tensors.total_bytes()));
   const std::vector<Unit> units = cut_into_units(jobs);
-  threads.run(static_cast<int64_t>(units.size()), [&](int64_t unit, int worker) {
-    packer.pack(units[static_cast<size_t>(unit)], worker);
+  const std::vector<std::span<const Unit>> bundles = bundle(units);
+  threads.run(static_cast<int64_t>(bundles.size()), [&](int64_t index, int worker) {
+    for (const Unit& unit : bundles[static_cast<size_t>(index)]) {
+      packer.pack(unit, worker);
+    }
   });
   packer.throw_if_bad();
   if (weights->config.tied_head) {
