@@ -75,6 +75,12 @@ TEST(MemoryPlanTest, LargestContextFitsAndTheNextDoesNot) {
   EXPECT_EQ(largest_context(input, limit), 1024);
   EXPECT_EQ(largest_context(input, 1'000'000), 0);
   EXPECT_EQ(largest_context(input, int64_t{1} << 40), 2048);  // the model's own
+  input.context = 100'000;  // asked for more than the model's: what fits is said all the same
+  EXPECT_EQ(largest_context(input, int64_t{1} << 40), 100'000 / kPageTokens * kPageTokens);
+  input.context = 4096;
+  const int64_t larger = make_plan(input).total_bytes();
+  input.context = 100'000;
+  EXPECT_EQ(largest_context(input, larger), 4096);
 }
 
 TEST(MemoryPlanTest, TheRefusalTellsSumLimitAndWayOut) {
