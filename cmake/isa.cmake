@@ -3,7 +3,9 @@ set(FATHOM_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(FATHOM_FLAGS_avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl)
 set(FATHOM_FLAGS_vnni ${FATHOM_FLAGS_avx512} -mavx512vnni)
 # GCC 12's own AVX-512 headers trip -W(maybe-)uninitialized (GCC bug 105593), so both are off for them.
-# Sanitized kernels are compiled with -O1: what they check does not depend on speed.
+# Sanitized kernels are compiled with -O1, and checked for addresses only: the checks of undefined behaviour
+# at every pointer, and shadow memory for locals that live in registers, made one file of templates take
+# minutes. The scalar twins are checked in full.
 # No kernel throws; -fno-exceptions keeps a weak reference to the C++ personality out of their objects.
 function(fathom_add_isas room)
   if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -11,7 +13,7 @@ function(fathom_add_isas room)
   endif()
   set(level -O3)
   if(FATHOM_SANITIZE)
-    set(level -O1)
+    set(level -O1 -fno-sanitize=undefined $<$<CXX_COMPILER_ID:GNU>:--param=asan-stack=0>)
   endif()
   foreach(isa IN LISTS FATHOM_ISAS)
     if(NOT DEFINED FATHOM_FLAGS_${isa})

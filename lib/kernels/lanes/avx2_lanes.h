@@ -27,6 +27,7 @@ struct Avx2 {
 
   // From 16 registers: 2 x 3 integer sums + 2 x 3 floats; 2 x 2 even + 2 x 2 odd chains.
   static constexpr int kVectors = 1;
+  static constexpr int kPairedRows = 1;  // rows that lanes/gemv.h multiplies by two groups at once
   static constexpr int kIntRows = 3;
   static constexpr int kFloatRows = 2;
 

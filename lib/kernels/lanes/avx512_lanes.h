@@ -20,6 +20,7 @@ struct Avx512 {
   // Register blocks [vectors of 16 outputs][rows of activations], from 32 registers:
   // 2 x 6 integer sums + 2 x 6 floats; 2 x 6 even + 2 x 6 odd chains.
   static constexpr int kVectors = 2;
+  static constexpr int kPairedRows = 4;  // rows that lanes/gemv.h multiplies by two groups at once
   static constexpr int kIntRows = 6;
   static constexpr int kFloatRows = 6;
 

@@ -168,18 +168,36 @@ class Gemv {
   }
 };
 
-template <class W, class Dot>
-void few(const MatmulArgs& a) noexcept {
-  with_constant<kFewRows>(static_cast<int>(a.n_rows), [&](auto rows) {
-    constexpr int kRows = decltype(rows)::value;
-    int g = 0;
+// kRows rows: two groups side by side where the registers hold them.
+template <class W, class Dot, int kRows>
+void few_rows(const MatmulArgs& a) noexcept {
+  int g = 0;
+  if constexpr (kRows <= W::L::kPairedRows) {
     for (; g + 2 <= a.n_groups; g += 2) {
       Gemv<W, Dot, 2, kRows>::run(a, g);
     }
-    if (g < a.n_groups) {
-      Gemv<W, Dot, 1, kRows>::run(a, g);
-    }
-  });
+  }
+  for (; g < a.n_groups; ++g) {
+    Gemv<W, Dot, 1, kRows>::run(a, g);
+  }
+}
+
+// 1, 2 or 4 rows at once; 3 are 2 and 1: a fourth copy of each type's code would save little.
+template <class W, class Dot>
+void few(const MatmulArgs& a) noexcept {
+  if (a.n_rows == 4) {
+    few_rows<W, Dot, 4>(a);
+    return;
+  }
+  MatmulArgs rest = a;
+  if (a.n_rows >= 2) {
+    few_rows<W, Dot, 2>(a);
+    rest.first_row += 2;
+    rest.out += 2 * a.out_stride;
+  }
+  if (a.n_rows % 2 == 1) {
+    few_rows<W, Dot, 1>(rest);
+  }
 }
 
 }  // namespace
