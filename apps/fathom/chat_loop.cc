@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -38,6 +39,7 @@ class Chat {
   }
 
   int run() {
+    const StopScope scope;
     std::fputs(kHelp, stderr);
     std::string message;
     while (read_message(message)) {
@@ -45,7 +47,7 @@ class Chat {
         continue;
       }
       if (message.starts_with('/') && message.find('\n') == std::string::npos) {
-        if (!obey(message)) {
+        if (!obey(message.substr(0, message.find_last_not_of(" \t") + 1))) {
           return kExitDone;
         }
         continue;
@@ -62,8 +64,8 @@ class Chat {
  private:
   void clear() {
     messages_.clear();
-    if (!system_.empty()) {
-      messages_.push_back({"system", system_});
+    if (system_) {
+      messages_.push_back({"system", *system_});
     }
   }
 
@@ -77,7 +79,7 @@ class Chat {
 
   const RunFlags* flags_;
   api::Session* session_;
-  std::string system_;
+  std::optional<std::string> system_;
   codec::ChatFormat format_ = codec::ChatFormat::kChatMl;
   std::vector<codec::Message> messages_;
   LineReader reader_;
@@ -88,18 +90,16 @@ class Chat {
 bool Chat::read_message(std::string& message) {
   message.clear();
   bool is_quoted = false;
+  StopScope::rearm();
   std::fputs("> ", stderr);
   while (true) {
     std::string line;
-    LineReader::Outcome outcome;
-    {
-      const StopScope scope;
-      outcome = reader_.read(line);
-    }
+    const LineReader::Outcome outcome = reader_.read(line);
     if (outcome == LineReader::Outcome::kEnd) {
       return false;
     }
     if (outcome == LineReader::Outcome::kInterrupted) {
+      StopScope::rearm();
       std::fputs("\n(/exit or Ctrl-D ends the chat)\n> ", stderr);
       message.clear();
       is_quoted = false;
@@ -176,7 +176,7 @@ void Chat::answer(const std::string& message) {
     options.choice = turn_++;
     options.on_text = [this](std::string_view text) { writer_.write(text); };
     options.cancelled = [this] { return StopScope::is_stopped() || writer_.is_closed(); };
-    const StopScope scope;
+    StopScope::rearm();
     record.result = api::generate(*session_, options);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInternal) {

@@ -33,6 +33,9 @@ void add_inspect(CLI::App& app, Command& command);
 void add_plan(CLI::App& app, Command& command);
 void add_bench(CLI::App& app, Command& command);
 
+// The commit of the sources; its definition is written at every build, see cmake/commit.cmake.
+const char* commit();
+
 // What --version prints: version, commit, compiler, instruction sets built and usable.
 std::string version_text();
 

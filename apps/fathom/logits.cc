@@ -8,6 +8,7 @@
 #include "api/score.h"
 #include "command.h"
 #include "options.h"
+#include "signals.h"
 #include "weights/npy.h"
 
 namespace fathom::app {
@@ -22,20 +23,34 @@ struct LogitsFlags {
   std::string out;
 };
 
-int logits(const LogitsFlags& flags) {
+// Ctrl-C while the file is being written: ends the work in order, so that no half of it stays.
+struct Interrupted {};
+
+void write_logits(const LogitsFlags& flags) {
   api::SessionOptions options = session_options(flags.model);
   const auto n_tokens = std::ssize(flags.ids);
   options.max_logits = std::min<int64_t>(kMaxRows, n_tokens);
   const auto session = api::Session::open(options);
   const int64_t n_vocab = session->load_plan().config.n_vocab;
-  std::vector<float> values;
-  values.reserve(static_cast<size_t>(n_tokens * n_vocab));
+  const StopScope scope;
+  weights::NpyWriter file(flags.out, n_tokens, n_vocab);
   api::score(*session, flags.ids, [&](int64_t, const ops::Rows& rows) {
     for (int64_t row = 0; row < rows.n_rows; ++row) {
-      values.insert(values.end(), rows.row(row), rows.row(row) + rows.n_cols);
+      file.write({rows.row(row), static_cast<size_t>(rows.n_cols)});
+    }
+    if (StopScope::is_stopped()) {
+      throw Interrupted();
     }
   });
-  weights::write_npy(flags.out, values, n_tokens, n_vocab);
+  file.commit();
+}
+
+int logits(const LogitsFlags& flags) {
+  try {
+    write_logits(flags);
+  } catch (const Interrupted&) {
+    return kExitInterrupted;
+  }
   return kExitDone;
 }
 
@@ -51,6 +66,7 @@ void add_logits(CLI::App& app, Command& command) {
   add_ids(*sub, flags->ids)->required();
   sub->add_option("--out", flags->out, "The file to write (NumPy, float32)")
       ->required()
+      ->check(require_name)
       ->type_name("FILE.npy");
   sub->callback([flags, &command] { command = [flags] { return logits(*flags); }; });
 }

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "command.h"
@@ -62,6 +64,11 @@ int run_main(int argc, const char* const* argv) {
     return app.exit(help);
   } catch (const CLI::CallForVersion& version) {
     return app.exit(version);
+  } catch (const CLI::RequiredError& error) {
+    const std::vector<std::string> unknown = app.remaining();  // of the line without a subcommand
+    return usage_error(app, app.get_subcommands().empty() && !unknown.empty()
+                                ? fmt::format("'{}' is no subcommand", unknown.front())
+                                : error.what());
   } catch (const CLI::ParseError& error) {
     return usage_error(app, error.what());
   } catch (const UsageError& error) {
@@ -82,6 +89,7 @@ int run_main(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   try {
+    fathom::app::open_standard_streams();
     fathom::app::install_signals();
     return fathom::app::run_main(argc, argv);
   } catch (...) {  // while reporting another error: no memory for its message

@@ -162,6 +162,10 @@ CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids) {
       ->type_name("1,2,3");
 }
 
+std::string require_name(const std::string& name) {
+  return name.empty() ? std::string("the file name is empty") : std::string();
+}
+
 void add_json(CLI::App& app, bool& as_json, const std::string& what) {
   app.add_flag("--json", as_json, what);
 }

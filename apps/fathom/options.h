@@ -41,6 +41,9 @@ void add_attention_flag(CLI::App& app, ModelFlags& flags);
 // --ids 1,2,3
 CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids);
 
+// A check of options: a file name of no letters is refused.
+std::string require_name(const std::string& name);
+
 // --json
 void add_json(CLI::App& app, bool& as_json, const std::string& what);
 

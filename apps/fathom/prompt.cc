@@ -40,10 +40,14 @@ std::string without_last_line_end(std::string text) {
 void add_prompt_flags(CLI::App& app, PromptFlags& flags) {
   auto* text = app.add_option("-p,--prompt", flags.text, "The prompt")->type_name("TEXT");
   auto* file = app.add_option("-f,--file", flags.file, "Read the prompt from a file")
+                   ->check(require_name)
                    ->type_name("FILE")
                    ->excludes(text);
   auto* ids = add_ids(app, flags.ids)->excludes(text)->excludes(file);
   auto* system = app.add_option("--system", flags.system, "System message, or @FILE that holds it")
+                     ->check([](const std::string& given) {
+                       return given == "@" ? require_name("") : std::string();
+                     })
                      ->type_name("TEXT|@FILE")
                      ->excludes(ids);
   auto* format =
@@ -84,12 +88,14 @@ Prompt read_prompt(const PromptFlags& flags) {
   return {PromptKind::kText, valid_text(std::move(piped), "the prompt")};
 }
 
-std::string read_system(const PromptFlags& flags) {
-  if (flags.system.starts_with('@')) {
-    return valid_text(without_last_line_end(read_text_file(flags.system.substr(1))),
-                      "the system message");
+std::optional<std::string> read_system(const PromptFlags& flags) {
+  if (!flags.system) {
+    return std::nullopt;
   }
-  return valid_text(flags.system, "the system message");
+  std::string text = flags.system->starts_with('@')
+                         ? without_last_line_end(read_text_file(flags.system->substr(1)))
+                         : *flags.system;
+  return valid_text(std::move(text), "the system message");
 }
 
 codec::ChatFormat pick_chat_format(const PromptFlags& flags, const codec::Tokenizer& tokenizer) {
@@ -114,8 +120,8 @@ std::vector<int32_t> prompt_ids(const Prompt& prompt, const PromptFlags& flags,
     return tokenizer->encode(prompt.text, {.add_special = true, .parse_special = true});
   }
   std::vector<codec::Message> messages;
-  if (const std::string system = read_system(flags); !system.empty()) {
-    messages.push_back({"system", system});
+  if (const auto system = read_system(flags)) {
+    messages.push_back({"system", *system});
   }
   messages.push_back({"user", prompt.text});
   return codec::encode_chat(*tokenizer, pick_chat_format(flags, *tokenizer), messages);

@@ -21,7 +21,7 @@ struct PromptFlags {
   std::optional<std::string> text;
   std::string file;
   std::vector<int32_t> ids;
-  std::string system;  // as given: TEXT or @FILE
+  std::optional<std::string> system;  // as given: TEXT or @FILE; "" is a message without words
   bool is_raw = false;
   std::string chat_format;
 };
@@ -40,8 +40,8 @@ struct Prompt {
 // replaced, with a warning. Errors: UsageError (an empty pipe), those of read_text_file.
 Prompt read_prompt(const PromptFlags& flags);
 
-// The system message: empty when none was given.
-std::string read_system(const PromptFlags& flags);
+// The system message; nothing when none was given.
+std::optional<std::string> read_system(const PromptFlags& flags);
 
 // --chat-format, or what the file's template says.
 codec::ChatFormat pick_chat_format(const PromptFlags& flags, const codec::Tokenizer& tokenizer);

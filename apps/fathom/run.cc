@@ -30,6 +30,8 @@ constexpr const char* kFooter = R"(Examples:
 The answer goes to stdout, everything else to stderr.
 Environment: FATHOM_ISA caps the instruction set.)";
 
+constexpr int kMaxStops = 1000;
+
 // Errors of a single request value that needs the vocabulary: wrong usage.
 void check_sampling(const sample::SamplingParams& params, int64_t n_vocab) {
   try {
@@ -174,6 +176,8 @@ void add_run(CLI::App& app, Command& command) {
       ->check([](const std::string& text) {
         return text.empty() ? std::string("an empty stop string ends nothing") : std::string();
       })
+      ->expected(1, kMaxStops)  // without a limit, [a,b] would be read as a list
+      ->allow_extra_args(false)
       ->type_name("S");
   sub->add_flag("--ignore-eos", flags->ignore_eos, "Go on after the model's end token");
   add_sampling_flags(*sub, flags->sampling);

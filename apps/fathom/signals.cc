@@ -1,6 +1,7 @@
 // The one place with signal handlers. Read next: chat_loop.cc.
 #include "signals.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -27,8 +28,19 @@ extern "C" void handle_interrupt(int) {
 
 }  // namespace
 
+void open_standard_streams() {
+  while (true) {
+    const int fd = ::open("/dev/null", O_RDONLY);  // takes the lowest free number
+    if (fd < 0 || fd > STDERR_FILENO) {
+      ::close(fd);
+      return;
+    }
+  }
+}
+
 void install_signals() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 
   struct sigaction action {};
 
@@ -38,11 +50,15 @@ void install_signals() {
 }
 
 StopScope::StopScope() {
-  on_interrupt.store(OnInterrupt::kStop);
+  rearm();
 }
 
 StopScope::~StopScope() {
   on_interrupt.store(OnInterrupt::kExit);
+}
+
+void StopScope::rearm() {
+  on_interrupt.store(OnInterrupt::kStop);
 }
 
 bool StopScope::is_stopped() {

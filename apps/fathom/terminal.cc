@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,12 +13,26 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "signals.h"
 
 namespace fathom::app {
 
 namespace {
 
 constexpr auto kQuietLoad = std::chrono::seconds(1);
+
+// Waits until stdin has bytes or ends. False: Ctrl-C came, maybe just before the call, which is why
+// the flag is looked at from time to time and not only where a system call was cut short.
+bool wait_for_stdin() {
+  constexpr int kLookMs = 100;
+  while (!StopScope::is_stopped()) {
+    pollfd wait = {STDIN_FILENO, POLLIN, 0};
+    if (::poll(&wait, 1, kLookMs) > 0) {
+      return true;
+    }
+  }
+  return false;
+}
 
 // Appends all that `fd` gives. Error: kInvalidArgument naming `name`.
 std::string read_all(int fd, const std::string& name) {
@@ -103,14 +118,15 @@ LineReader::Outcome LineReader::read(std::string& line) {
       rest_.clear();
       return line.empty() ? Outcome::kEnd : Outcome::kLine;
     }
+    if (!wait_for_stdin()) {
+      rest_.clear();
+      return Outcome::kInterrupted;
+    }
     std::array<char, 4096> piece;
     const ssize_t n = ::read(STDIN_FILENO, piece.data(), piece.size());
     if (n > 0) {
       rest_.append(piece.data(), static_cast<size_t>(n));
-    } else if (n < 0 && errno == EINTR) {
-      rest_.clear();
-      return Outcome::kInterrupted;
-    } else {
+    } else if (n == 0 || errno != EINTR) {
       is_ended_ = true;
     }
   }

@@ -51,7 +51,7 @@ class LineReader {
  public:
   enum class Outcome { kLine, kEnd, kInterrupted };
 
-  // Replaces `line`, without its line end. kInterrupted: Ctrl-C came while waiting.
+  // Replaces `line`, without its line end. kInterrupted: Ctrl-C came since StopScope::rearm().
   Outcome read(std::string& line);
 
  private:

@@ -4,10 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <optional>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "codec/jsonl_protocol.h"
 #include "codec/tokenizer.h"
@@ -32,7 +35,11 @@ int tokenize(const TokenizeFlags& flags) {
   const auto file = weights::open_model(flags.model);
   const auto tokenizer = codec::make_tokenizer(file->metadata);
   if (flags.as_jsonl) {
-    return codec::serve_jsonl(*tokenizer, std::cin, std::cout);
+    if (codec::serve_jsonl(*tokenizer, std::cin, std::cout) != 0 && errno != EPIPE) {
+      fail(ErrorCode::kResourceExhausted,
+           fmt::format("stdout: cannot be written: {}", std::strerror(errno)));
+    }
+    return kExitDone;  // a reader that went away is no error
   }
   const std::string text = flags.text ? *flags.text : read_stdin();
   if (!codec::is_valid_utf8(text)) {

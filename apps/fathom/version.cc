@@ -31,7 +31,7 @@ std::string version_text() {
   constexpr const char* kCompiler = "g++ " __VERSION__;
 #endif
   return fmt::format("fathom {}\ncommit    {}\ncompiler  {}\nbuilt     {}\nusable    {}\n",
-                     FATHOM_VERSION, FATHOM_COMMIT, kCompiler, names_of(dispatch.built),
+                     FATHOM_VERSION, commit(), kCompiler, names_of(dispatch.built),
                      names_of(dispatch.usable));
 }
 

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <iterator>
 #include <string_view>
 
 #include "base/error.h"
-#include "base/output_file.h"
 
 namespace fathom::weights {
 
@@ -34,18 +34,36 @@ std::string header(int64_t n_rows, int64_t n_cols) {
 
 }  // namespace
 
-void write_npy(const std::string& path, std::span<const float> values, int64_t n_rows,
-               int64_t n_cols) {
-  int64_t count = 0;
-  if (n_rows < 0 || n_cols < 0 || __builtin_mul_overflow(n_rows, n_cols, &count) ||
-      static_cast<size_t>(count) != values.size()) {
-    fail(ErrorCode::kInvalidArgument, fmt::format("{}: found {} values, expected [{}, {}]", path,
-                                                  values.size(), n_rows, n_cols));
+NpyWriter::NpyWriter(const std::string& path, int64_t n_rows, int64_t n_cols)
+    : file_(path), path_(path), n_rows_(n_rows), n_cols_(n_cols) {
+  int64_t n_bytes = 0;
+  if (n_rows < 0 || n_cols < 0 || __builtin_mul_overflow(n_rows, n_cols, &n_bytes) ||
+      __builtin_mul_overflow(n_bytes, int64_t{sizeof(float)}, &n_bytes)) {
+    fail(ErrorCode::kInvalidArgument,
+         fmt::format("{}: found the shape [{}, {}], expected one that a file can hold", path,
+                     n_rows, n_cols));
   }
-  OutputFile file(path);
-  file.write(std::string_view(header(n_rows, n_cols)));
-  file.write(std::as_bytes(values));
-  file.commit();
+  file_.write(std::string_view(header(n_rows, n_cols)));
+}
+
+void NpyWriter::write(std::span<const float> values) {
+  if (std::ssize(values) > n_rows_ * n_cols_ - n_written_) {
+    fail_count(n_written_ + std::ssize(values));
+  }
+  file_.write(std::as_bytes(values));
+  n_written_ += std::ssize(values);
+}
+
+void NpyWriter::commit() {
+  if (n_written_ != n_rows_ * n_cols_) {
+    fail_count(n_written_);
+  }
+  file_.commit();
+}
+
+void NpyWriter::fail_count(int64_t found) const {
+  fail(ErrorCode::kInvalidArgument,
+       fmt::format("{}: found {} values, expected [{}, {}]", path_, found, n_rows_, n_cols_));
 }
 
 }  // namespace fathom::weights

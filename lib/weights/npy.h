@@ -6,12 +6,33 @@
 #include <span>
 #include <string>
 
+#include "base/output_file.h"
+
 namespace fathom::weights {
 
-// Writes `values` [n_rows, n_cols], row-major, as little-endian float32. The file appears whole or
-// not at all. Errors: those of OutputFile; kInvalidArgument when the shape and the values differ in
-// size.
-void write_npy(const std::string& path, std::span<const float> values, int64_t n_rows,
-               int64_t n_cols);
+// A matrix [n_rows, n_cols] of little-endian float32, written row after row, so that it need not be
+// in memory as a whole. The file appears at commit(), or never. Thread rule: one thread.
+class NpyWriter {
+ public:
+  // Errors: those of OutputFile; kInvalidArgument for a shape that no file can have.
+  NpyWriter(const std::string& path, int64_t n_rows, int64_t n_cols);
+
+  // Appends values, row-major; a part of a row is allowed. Errors: those of OutputFile;
+  // kInvalidArgument for more values than the shape holds.
+  void write(std::span<const float> values);
+
+  // Gives the file its name. Call once, last. Errors: those of OutputFile; kInvalidArgument for
+  // fewer values than the shape holds.
+  void commit();
+
+ private:
+  [[noreturn]] void fail_count(int64_t found) const;
+
+  OutputFile file_;
+  std::string path_;
+  int64_t n_rows_;
+  int64_t n_cols_;
+  int64_t n_written_ = 0;
+};
 
 }  // namespace fathom::weights

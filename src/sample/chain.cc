@@ -44,11 +44,10 @@ Step parse_step(std::string_view name) {
   constexpr std::string_view kOurs = "penalties, temperature, top_k, top_p, min_p";
   if (std::find(kUnknownHere.begin(), kUnknownHere.end(), name) != kUnknownHere.end()) {
     fail(ErrorCode::kUnsupported,
-         fmt::format("--samplers: '{}' is no step of a chain in Fathom; there are: {}", name,
-                     kOurs));
+         fmt::format("'{}' is no step of a chain in Fathom; there are: {}", name, kOurs));
   }
   fail(ErrorCode::kInvalidArgument,
-       fmt::format("--samplers: unknown sampler '{}'; there are: {}", name, kOurs));
+       fmt::format("unknown sampler '{}'; there are: {}", name, kOurs));
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -83,7 +82,7 @@ std::vector<Step> parse_chain(std::string_view list) {
     const Step step = parse_step(trimmed(list.substr(0, end)));
     if (std::find(chain.begin(), chain.end(), step) != chain.end()) {
       fail(ErrorCode::kInvalidArgument,
-           fmt::format("--samplers: '{}' stands twice; each step runs once", name_of(step)));
+           fmt::format("'{}' stands twice; each step runs once", name_of(step)));
     }
     chain.push_back(step);
     if (end == std::string_view::npos) {

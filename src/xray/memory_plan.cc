@@ -8,6 +8,7 @@
 #include <bit>
 #include <string>
 
+#include "kv/layout.h"
 #include "kv/page_pool.h"
 #include "ops/exec.h"
 
@@ -134,13 +135,14 @@ int64_t largest_context(PlanInput input, int64_t limit_bytes) {
     input.context = n_pages * kPageTokens;
     return make_plan(input).total_bytes() <= limit_bytes;
   };
+  const int64_t most = std::max(input.load->config.max_context, input.context);
   int64_t low = 0;  // fits, or nothing
-  int64_t high = std::max<int64_t>(1, input.load->config.max_context / kPageTokens) + 1;
+  int64_t high = kv::pages_for(most) + 1;
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
     (fits(middle) ? low : high) = middle;
   }
-  return low * kPageTokens;
+  return std::min(low * kPageTokens, most);
 }
 
 std::string describe_excess(const MemoryPlan& plan, int64_t limit_bytes,

@@ -56,8 +56,8 @@ ops::SplitLimits split_limits(const model::ModelConfig& config, int64_t context,
 // over the number of entries, merges and bytes of text, measured once per kind of tokenizer.
 int64_t vocabulary_bytes(const weights::Metadata& metadata);
 
-// The largest context, in whole pages and at most the model's own, whose plan fits into
-// `limit_bytes`; 0 when none does.
+// The largest context, in whole pages but at most the model's own or the one that `input` asks for,
+// whose plan fits into `limit_bytes`; 0 when none does.
 int64_t largest_context(PlanInput input, int64_t limit_bytes);
 
 // The message of a plan that does not fit: the sum, its lines, the limit and what to do.

@@ -1,6 +1,7 @@
 // The chat as a person at a terminal has it: a pseudo-terminal types, reads and presses Ctrl-C.
 // Read next: apps/fathom/chat_loop.cc.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -15,6 +16,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "support/temp_folder.h"
 #include "support/tiny_chat_model.h"
@@ -152,7 +154,7 @@ TEST_F(ChatLoopTest, AnswersRemembersSavesAndForgets) {
   EXPECT_EQ(saved("empty.jsonl").size(), 1U);
   chat.type("/nosuch\n");
   EXPECT_THAT(chat.read_until("> "), HasSubstr("unknown command"));
-  chat.type("/exit\n");
+  chat.type("/exit \n");
   EXPECT_EQ(chat.wait(), 0);
 }
 
@@ -166,6 +168,23 @@ TEST_F(ChatLoopTest, InterruptStopsTheAnswerAndNotTheProgram) {
   chat.type("\x03");  // at the prompt
   EXPECT_THAT(chat.read_until("> "), HasSubstr("Ctrl-D"));
   chat.type("\x04");  // the end of stdin
+  EXPECT_EQ(chat.wait(), 0);
+}
+
+// Whenever it comes: in an answer, at its end, before the prompt, at the prompt.
+TEST_F(ChatLoopTest, NoMomentInWhichOneInterruptEndsTheChat) {
+  TerminalProgram chat(arguments("1"));
+  chat.read_until("> ");
+  for (int i = 0; i < 20; ++i) {
+    chat.type("go\n");
+    std::this_thread::sleep_for(std::chrono::microseconds(250 * i));
+    chat.type("\x03");
+    const std::string mark = fmt::format("/mark{}", i);
+    chat.type(mark + "\n");
+    chat.read_until(fmt::format("unknown command '{}'", mark));
+    chat.read_until("> ");
+  }
+  chat.type("/exit\n");
   EXPECT_EQ(chat.wait(), 0);
 }
 

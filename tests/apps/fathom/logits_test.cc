@@ -85,6 +85,19 @@ TEST_F(LogitsTest, AgreesWithTheGreedyToken) {
   EXPECT_EQ(nlohmann::json::parse(run.out)["tokens"][0], best);
 }
 
+// The rows go to the file as they come: they are in no plan, so they must not pile up.
+TEST_F(LogitsTest, ManyRowsTakeNoMemory) {
+  std::string ids = "9";
+  for (int i = 1; i < 2500; ++i) {
+    ids += ",9";
+  }
+  const std::string out = folder_.path_of("out.npy");
+  const auto few = logits("9", out, {"-t", "1", "-c", "2500"});
+  const auto many = logits(ids, out, {"-t", "1", "-c", "2500"});
+  ASSERT_EQ(many.status, 0) << many.err;
+  EXPECT_LT(many.peak_resident_bytes - few.peak_resident_bytes, int64_t{1} << 20);  // of 2.6 MB
+}
+
 TEST_F(LogitsTest, FailuresLeaveNoFile) {
   const std::string out = folder_.path_of("out.npy");
   EXPECT_EQ(logits("1,999", out).status, 1);

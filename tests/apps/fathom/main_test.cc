@@ -95,7 +95,10 @@ TEST(MainTest, WrongUsageGivesTwo) {
       {"run", "-m", "x", "-p", "x", "--raw", "--system", "y"},
       {"run", "-m", "x"},
       {"logits", "-m", "x", "--ids", "1"},
+      {"run", "-m", "x", "-f", ""},
+      {"run", "-m", "x", "-p", "x", "--system", "@"},
       {"logits", "-m", "x", "--out", "y"},
+      {"logits", "-m", "x", "--ids", "1", "--out", ""},
       {"tokenize", "-m", "x", "text", "--jsonl"},
       {"inspect"},
       {"inspect", "--kernels", "-m", "x"},
@@ -109,6 +112,39 @@ TEST(MainTest, WrongUsageGivesTwo) {
     EXPECT_THAT(result.err, HasSubstr("fathom: error: "));
     EXPECT_THAT(result.err, HasSubstr("--help"));
   }
+}
+
+TEST(MainTest, UnknownSubcommandsAreNamed) {
+  expect_refusal(fathom({"nosuch"}), 2, "'nosuch'");
+  expect_refusal(fathom({"--nosuch"}), 2, "'--nosuch'");
+}
+
+// A standard stream that came closed must not become the file that is written.
+TEST(MainTest, ClosedStandardStreamsAreNotTakenByFiles) {
+  const test::TempFolder folder;
+  const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  const std::string out = folder.path_of("out.npy");
+  const auto shell = [&](const std::string& command) {
+    return test::run_program("/bin/sh", {.arguments = {"-c", command}});
+  };
+  const std::string program = FATHOM_PROGRAM;
+  EXPECT_EQ(
+      shell(program + " logits -m " + model + " --ids 1,2 -c 9999 --out " + out + " 0<&- 1>&- 2>&-")
+          .status,
+      0);
+  EXPECT_EQ(test::read_text(out).size(),
+            128 + 2 * 260 * sizeof(float));  // the warning is not in it
+  EXPECT_EQ(shell(program + " run -m " + model + " --ids 1,2 -n 1 1>&-").status, 1);
+}
+
+// The longest file allowed: an error that says so, and nothing left over.
+TEST(MainTest, TheFileSizeLimitIsAnError) {
+  const test::TempFolder folder;
+  const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  const std::string command = std::string("ulimit -f 1; exec ") + FATHOM_PROGRAM + " logits -m " +
+                              model + " --ids 1,2,3,4,5 --out " + folder.path_of("out.npy");
+  expect_refusal(test::run_program("/bin/sh", {.arguments = {"-c", command}}), 1, "too large");
+  EXPECT_EQ(folder.names().size(), 1U);
 }
 
 TEST(MainTest, RefusedSamplersAreNamed) {

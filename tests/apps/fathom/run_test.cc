@@ -94,6 +94,9 @@ TEST_F(RunTest, ChatIsTheDefaultAndRawIsNot) {
   EXPECT_EQ(raw["prompt_ids"].get<Ids>(), (Ids{'h', 'i'}));
   const json system = run_json({"-p", "hi", "-n", "1", "--system", "be brief"});
   EXPECT_GT(system["prompt_tokens"], chat["prompt_tokens"]);
+  const json empty = run_json({"-p", "hi", "-n", "1", "--system", ""});  // a message without words
+  EXPECT_EQ(empty["prompt_tokens"],
+            system["prompt_tokens"].get<size_t>() - std::string("be brief").size());
 }
 
 TEST_F(RunTest, ControlTokensOfAUserStayText) {
@@ -198,6 +201,9 @@ TEST_F(RunTest, StopStringsAcrossTokensEndTheAnswer) {
       run_json({"-p", "x", "-n", "4", "--temp", "0", "--logit-bias", "65=1000", "--stop", "AAAAA"});
   EXPECT_EQ(released["text"], "AAAA");
   EXPECT_EQ(released["finish_reason"], "length");
+  const json brackets = run_json({"-p", "x", "-n", "4", "--temp", "0", "--logit-bias", "65=1000",
+                                  "--stop", "[A]", "[A,A]", "--stop", "[AA]"});
+  EXPECT_EQ(brackets["text"], "AAAA");  // brackets are letters like others, not a list
 }
 
 TEST_F(RunTest, EndTokensEndUnlessIgnored) {

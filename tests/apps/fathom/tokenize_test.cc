@@ -47,6 +47,21 @@ TEST_F(TokenizeTest, JsonLines) {
   EXPECT_EQ(nlohmann::json::parse(result.out.substr(middle + 1))["text"], "hi");
 }
 
+TEST_F(TokenizeTest, AClosedPipeEndsQuietly) {
+  std::string lines;
+  for (int i = 0; i < 20000; ++i) {
+    lines += "{\"id\":1,\"text\":\"hi\"}\n";
+  }
+  const std::string input = folder_.write("lines.jsonl", lines);
+  const auto result = test::run_program(
+      "/bin/bash",
+      {.arguments = {"-c", std::string(FATHOM_PROGRAM) + " tokenize -m " + model_ + " --jsonl < " +
+                               input + " | head -c 5; exit ${PIPESTATUS[0]}"}});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.out, "{\"id\"");
+  EXPECT_EQ(result.err, "");
+}
+
 // Tensors are not needed.
 TEST_F(TokenizeTest, AFileWithoutTensorsIsEnough) {
   test::GgufBuilder builder;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "support/error_check.h"
@@ -16,7 +18,10 @@ namespace {
 TEST(Npy, WritesTheBytesOfNumpy) {
   const test::TempFolder folder;
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
-  write_npy(folder.path_of("m.npy"), values, 2, 3);
+  NpyWriter writer(folder.path_of("m.npy"), 2, 3);
+  writer.write(std::span(values).first(4));
+  writer.write(std::span(values).subspan(4));
+  writer.commit();
   const std::string text = test::read_text(folder.path_of("m.npy"));
   // What numpy.save writes for float32 [[1, 2, 3], [4, 5, 6]].
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
@@ -31,11 +36,23 @@ TEST(Npy, WritesTheBytesOfNumpy) {
 TEST(Npy, ShapesThatDoNotFitTheValues) {
   const test::TempFolder folder;
   const std::vector<float> values(6);
+  NpyWriter small(folder.path_of("m"), 2, 2);
+  test::expect_error([&] { small.write(values); }, ErrorCode::kInvalidArgument,
+                     {"found 6 values", "[2, 2]"});
+  NpyWriter large(folder.path_of("l"), 2, 4);
+  large.write(values);
+  test::expect_error([&] { large.commit(); }, ErrorCode::kInvalidArgument,
+                     {"found 6 values", "[2, 4]"});
+}
+
+TEST(Npy, ImpossibleShapesAndFilesWithoutCommitLeaveNothing) {
+  const test::TempFolder folder;
   for (const auto& [rows, cols] : std::vector<std::pair<int64_t, int64_t>>{
-           {2, 2}, {-2, -3}, {int64_t{1} << 32, int64_t{1} << 32}}) {
-    test::expect_error([&, r = rows, c = cols] { write_npy(folder.path_of("m"), values, r, c); },
-                       ErrorCode::kInvalidArgument, {"found 6 values"});
+           {-2, -3}, {int64_t{1} << 32, int64_t{1} << 32}, {int64_t{1} << 61, 1}}) {
+    test::expect_error([&, r = rows, c = cols] { NpyWriter(folder.path_of("m"), r, c); },
+                       ErrorCode::kInvalidArgument, {"found the shape"});
   }
+  NpyWriter(folder.path_of("m"), 1, 1).write(std::vector<float>{1});
   EXPECT_TRUE(folder.names().empty());
 }
 
