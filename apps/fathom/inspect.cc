@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/cpu.h"
+#include "base/error.h"
 #include "base/tensor.h"
 #include "codec/tokenizer.h"
 #include "command.h"
@@ -105,13 +106,28 @@ int inspect_json(const weights::ModelFile& file) {
   return kExitDone;
 }
 
-// Size, special ids and the template; what Fathom would do with them.
+// The tokenizer of the file; nothing, with the reason on the page, when it is of an unknown kind or
+// damaged: the rest of the file is shown all the same.
+std::unique_ptr<codec::Tokenizer> try_tokenizer(const weights::Metadata& metadata,
+                                                AnswerWriter& writer) {
+  try {
+    return codec::make_tokenizer(metadata);
+  } catch (const Error& error) {
+    writer.write(fmt::format("\nvocabulary: cannot be used: {}\n", error.what()));
+    return nullptr;
+  }
+}
+
+// Size and special ids; what Fathom would do with them.
 void print_vocabulary(const weights::Metadata& metadata, AnswerWriter& writer) {
   if (!metadata.contains("tokenizer.ggml.model")) {
     writer.write("\nvocabulary: none in the file; prompts are given as --ids\n");
     return;
   }
-  const auto tokenizer = codec::make_tokenizer(metadata);
+  const auto tokenizer = try_tokenizer(metadata, writer);
+  if (!tokenizer) {
+    return;
+  }
   const codec::Vocabulary& vocabulary = tokenizer->vocabulary();
   writer.write(fmt::format("\nvocabulary: {} tokens, tokenizer '{}', pre-tokenizer '{}'\n",
                            vocabulary.texts.size(), vocabulary.model, vocabulary.pre));
@@ -131,9 +147,6 @@ void print_vocabulary(const weights::Metadata& metadata, AnswerWriter& writer) {
   for (const codec::TokenId id : tokenizer->end_tokens()) {
     print_id("ends", id);
   }
-  writer.write(vocabulary.chat_template.empty()
-                   ? std::string("\nchat template: none\n")
-                   : fmt::format("\nchat template:\n{}\n", vocabulary.chat_template));
 }
 
 int inspect_text(const weights::ModelFile& file) {
@@ -156,6 +169,9 @@ int inspect_text(const weights::ModelFile& file) {
         fmt::format("  {:<44} {:<8} {}\n", name, name_of(tensor.type), format_shape(tensor.shape)));
   }
   print_vocabulary(metadata, writer);
+  const auto chat_template = metadata.find_string("tokenizer.chat_template");
+  writer.write(chat_template ? fmt::format("\nchat template:\n{}\n", *chat_template)
+                             : std::string("\nchat template: none\n"));
   const auto license = metadata.find_string("general.license");
   writer.write(fmt::format("\nlicence: {}\n", license.value_or("not stated in the file")));
   return kExitDone;

@@ -37,6 +37,20 @@ TEST(InspectTest, ShowsMetadataTensorsVocabularyTemplateAndLicence) {
   EXPECT_EQ(object["tensors"].size(), 21U);
 }
 
+// What cannot be run can be looked at.
+TEST(InspectTest, AVocabularyOfAnUnknownKindHidesNothingElse) {
+  const test::TempFolder folder;
+  const std::string model = test::tiny_chat_gguf()
+                                .remove("tokenizer.ggml.pre")
+                                .set("tokenizer.ggml.pre", "nosuch")
+                                .write(folder.path_of("m.gguf"));
+  const auto result = inspect({"-m", model});
+  EXPECT_EQ(result.status, 0) << result.err;
+  for (const char* part : {"cannot be used", "nosuch", "for m in messages", "test-licence"}) {
+    EXPECT_THAT(result.out, HasSubstr(part));
+  }
+}
+
 TEST(InspectTest, KernelsShowTheTruth) {
   const json scalar = json::parse(inspect({"--kernels", "--json"}, {"FATHOM_ISA=scalar"}).out);
   EXPECT_EQ(scalar["isa"], "scalar");
