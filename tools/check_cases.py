@@ -7,6 +7,7 @@ Read from its tables: rows "| G1 | `prompt` ... | ids or text |" (greedy, no BOS
 the heading of exact ids. Nothing of that file is kept here. Prints a line per case and a count; exit
 status 1 when one differs.
 """
+
 import argparse
 import json
 import os
@@ -46,13 +47,19 @@ def continuation(fathom, model, name, prompt, expected):
         unit = [int(number) for number in repeated[1].split()]
         ids = (unit * 24)[:24]
     if ids:
-        return None if answer["tokens"][: len(ids)] == ids else f"tokens {answer['tokens'][: len(ids)]}"
+        return (
+            None
+            if answer["tokens"][: len(ids)] == ids
+            else f"tokens {answer['tokens'][: len(ids)]}"
+        )
     want = re.search(r"`([^`]+)`", expected)[1]
     return None if answer["text"].startswith(want) else f"text {answer['text']!r}"
 
 
 def exact_ids(fathom, model, text, ids):
-    request = json.dumps({"id": 0, "op": "encode", "text": text, "add_special": False, "parse_special": False})
+    request = json.dumps(
+        {"id": 0, "op": "encode", "text": text, "add_special": False, "parse_special": False}
+    )
     answer = json.loads(run(fathom, "tokenize", "-m", model, "--jsonl", text=request + "\n"))
     return None if answer.get("ids") == ids else f"ids {answer.get('ids')}"
 
@@ -79,7 +86,9 @@ def cases_of(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("cases")
     parser.add_argument("--fathom", default="build/release/fathom")
     parser.add_argument("--model", default=os.path.expanduser(DEFAULT_MODEL))
@@ -92,7 +101,9 @@ def main():
         except (RuntimeError, ValueError, KeyError) as error:
             wrong = str(error)
         n_bad += wrong is not None
-        print(f"{'ok    ' if wrong is None else 'FAILED'} {name}{'' if wrong is None else ': ' + wrong}")
+        print(
+            f"{'ok    ' if wrong is None else 'FAILED'} {name}{'' if wrong is None else ': ' + wrong}"
+        )
     print(f"cases: {n_run - n_bad} of {n_run} hold")
     return 1 if n_bad or n_run == 0 else 0
 

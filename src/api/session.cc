@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/check.h"
 #include "base/cpu.h"
@@ -67,6 +68,11 @@ int n_engines(const SessionOptions& options) {
 // End tokens that a folder's config files or a file's keys name, where there is no vocabulary.
 std::vector<int32_t> config_end_tokens(const weights::Metadata& metadata) {
   std::vector<int32_t> ids;
+  const auto add = [&](int64_t id) {
+    if (std::in_range<int32_t>(id)) {  // any other names no token
+      ids.push_back(static_cast<int32_t>(id));
+    }
+  };
   for (const char* key :
        {"generation.eos_token_id", "eos_token_id", "tokenizer.ggml.eos_token_id"}) {
     if (!metadata.contains(key)) {
@@ -75,10 +81,10 @@ std::vector<int32_t> config_end_tokens(const weights::Metadata& metadata) {
     const auto value = metadata.entries().find(key);
     if (std::holds_alternative<std::vector<int64_t>>(value->second)) {
       for (const int64_t id : *metadata.find_ints(key)) {
-        ids.push_back(static_cast<int32_t>(id));
+        add(id);
       }
     } else if (const auto id = metadata.find_int(key)) {
-      ids.push_back(static_cast<int32_t>(*id));
+      add(*id);
     }
     break;
   }

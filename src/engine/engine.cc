@@ -126,13 +126,18 @@ void Engine::drop_cancelled() {
 }
 
 void Engine::admit() {
+  int64_t n_promised = 0;  // to running sequences, not taken yet
+  for (const auto& sequence : running_) {
+    n_promised += kv::pages_for(positions_needed(sequence->request())) -
+                  static_cast<int64_t>(sequence->pages().pages().size());
+  }
   while (!waiting_.empty() && static_cast<int64_t>(running_.size()) < options_.max_sequences) {
     Sequence& first = *waiting_.front();
-    const int64_t positions = positions_needed(first.request());
-    if (kv::pages_for(positions) > pages_->n_free()) {
+    const int64_t wanted = kv::pages_for(positions_needed(first.request()));
+    if (wanted > pages_->n_free() - n_promised) {
       return;  // in order of arrival: nobody overtakes
     }
-    first.pages().reserve(positions);
+    n_promised += wanted;
     first.admitted = Clock::now();
     first.usage.prompt_tokens = first.n_tokens();
     running_.push_back(std::move(waiting_.front()));
@@ -147,7 +152,9 @@ void Engine::choose_rows() {
   }
   shares_.clear();
   for (const Share& share : schedule(pending, options_.max_batched_tokens)) {
-    shares_.push_back({running_[share.sequence].get(), share.n_rows, share.completes});
+    Sequence& sequence = *running_[share.sequence];
+    sequence.pages().reserve(sequence.num_computed + share.n_rows);
+    shares_.push_back({&sequence, share.n_rows, share.completes});
   }
 }
 

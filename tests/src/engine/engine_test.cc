@@ -227,6 +227,20 @@ TEST(Engine, WaitsForPagesAndFinishesAll) {
   EXPECT_EQ(bench.rig.pages().peak_used(), 4);
 }
 
+TEST(Engine, ShortAnswerTakesFewPages) {
+  Bench bench({.context = 2048});
+  Collector sink;
+  Request r = request(10, 4);
+  r.max_tokens = -1;
+  for (int32_t id = 0; id < 160; ++id) {
+    r.end_tokens.push_back(id);  // whatever comes ends it
+  }
+  bench.engine.submit(r, sink);
+  bench.run();
+  EXPECT_EQ(sink.ids.size(), 1U);
+  EXPECT_EQ(bench.rig.pages().peak_used(), 1);
+}
+
 TEST(Engine, CancelFreesAtTheNextStep) {
   Bench bench({.max_batched_tokens = 16});
   Collector first;
