@@ -2,6 +2,8 @@
 // is moving dwords of 16 rows side by side.
 // Called by quant/pack.cc. Read next: quant/pack_tile.h.
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #include "quant/blocks.h"
 #include "quant/pack_bits.h"
@@ -10,13 +12,26 @@ namespace fathom::quant {
 
 namespace {
 
-// Scales (or minimums) of 16 rows; returns a bit per row that is not finite.
+// Scales (or minimums) of 16 rows, four to a 64-bit word; returns a bit per row that is not finite.
 uint32_t move_scales(const PackTile& tile, ptrdiff_t offset, int b, std::byte* section) {
+  constexpr uint64_t kExponents = 0x7c007c007c007c00;
+  constexpr uint64_t kOnes = 0x0400040004000400;  // an exponent of all ones carries into the sign
+  constexpr uint64_t kSigns = 0x8000800080008000;
+  std::byte* const out = section + ptrdiff_t{b} * kGroupRows * 2;
+  uint64_t bad[4];
+  for (int quad = 0; quad < 4; ++quad) {
+    const std::byte* const* rows = tile.rows + ptrdiff_t{quad} * 4;
+    const uint64_t word =
+        uint64_t{load16(rows[0] + offset)} | uint64_t{load16(rows[1] + offset)} << 16 |
+        uint64_t{load16(rows[2] + offset)} << 32 | uint64_t{load16(rows[3] + offset)} << 48;
+    std::memcpy(out + ptrdiff_t{quad} * 8, &word, sizeof word);
+    bad[quad] = ((word & kExponents) + kOnes) & kSigns;
+  }
   uint32_t bad_rows = 0;
-  for (int r = 0; r < kGroupRows; ++r) {
-    const uint16_t bits = load16(tile.rows[r] + offset);
-    store16(section + ptrdiff_t{b * kGroupRows + r} * 2, bits);
-    bad_rows |= f16_not_finite(bits) >> 15 << r;
+  if ((bad[0] | bad[1] | bad[2] | bad[3]) != 0) {
+    for (int r = 0; r < kGroupRows; ++r) {
+      bad_rows |= static_cast<uint32_t>(bad[r / 4] >> (16 * (r % 4) + 15) & 1) << r;
+    }
   }
   return bad_rows;
 }
