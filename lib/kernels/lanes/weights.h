@@ -66,5 +66,27 @@ using IQ4_NL = Weight<L, DType::kIQ4_NL, BookCodes, BlockScales, 128>;
 template <class L>
 using IQ4_XS = Weight<L, DType::kIQ4_XS, BookCodes, ByteScales, 128>;
 
+template <class W>
+struct TypeTag {
+  using Type = W;
+};
+
+// fill(TypeTag<W>{}) for every integer type W over the lanes L: the one list of them.
+template <class L, class Fill>
+void for_each_type(Fill fill) {
+  fill(TypeTag<Q4_0<L>>{});
+  fill(TypeTag<Q4_1<L>>{});
+  fill(TypeTag<Q5_0<L>>{});
+  fill(TypeTag<Q5_1<L>>{});
+  fill(TypeTag<Q8_0<L>>{});
+  fill(TypeTag<Q2_K<L>>{});
+  fill(TypeTag<Q3_K<L>>{});
+  fill(TypeTag<Q4_K<L>>{});
+  fill(TypeTag<Q5_K<L>>{});
+  fill(TypeTag<Q6_K<L>>{});
+  fill(TypeTag<IQ4_NL<L>>{});
+  fill(TypeTag<IQ4_XS<L>>{});
+}
+
 }  // namespace
 }  // namespace fathom::kernels

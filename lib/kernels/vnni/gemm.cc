@@ -15,29 +15,11 @@
 
 namespace fathom::kernels {
 
-namespace {
-
-template <template <class> class TypeOf>
-void fill_type(KernelTable& table) {
-  using W = TypeOf<Avx512>;
-  table.matmul_many[static_cast<int>(W::kDType)] = many<W, VnniDot<W::kBits>>;
-}
-
-}  // namespace
-
 void fill_vnni_gemm(KernelTable& table) {
-  fill_type<Q4_0>(table);
-  fill_type<Q4_1>(table);
-  fill_type<Q5_0>(table);
-  fill_type<Q5_1>(table);
-  fill_type<Q8_0>(table);
-  fill_type<Q2_K>(table);
-  fill_type<Q3_K>(table);
-  fill_type<Q4_K>(table);
-  fill_type<Q5_K>(table);
-  fill_type<Q6_K>(table);
-  fill_type<IQ4_NL>(table);
-  fill_type<IQ4_XS>(table);
+  for_each_type<Avx512>([&table](auto tag) {
+    using W = typename decltype(tag)::Type;
+    table.matmul_many[static_cast<int>(W::kDType)] = many<W, VnniDot<W::kBits>>;
+  });
 }
 
 }  // namespace fathom::kernels
