@@ -24,6 +24,12 @@ enum class DType : uint8_t {
   kQ6_K,
   kIQ4_NL,
   kIQ4_XS,
+  kMXFP4,    // 32 values: E8M0 scale, 16 bytes of E2M1 pairs (ggml's order)
+  kI4Group,  // 32 values: f32 scale, u8 zero, 16 bytes of u4 pairs (value = scale * (code - zero))
+  kI8Group,  // 32 values: f32 scale, u8 zero, 32 bytes of u8; both only in memory, from GPTQ and
+             // kin
+  kF8_E4M3,
+  kF8_E5M2,
   kI8,
   kI16,
   kI32,

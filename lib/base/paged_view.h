@@ -1,8 +1,8 @@
 // The K/V pages of one layer as operations see them: plain addresses, no ownership.
 // A page holds kPageTokens positions of every KV head. Per head, first K, then V:
-//   bf16: K [kPageTokens/16][head_dim/2][16 tokens][2 dims]   V [kPageTokens/2][head_dim][2 tokens]
-//   f32:  K [kPageTokens/16][head_dim][16 tokens]             V [kPageTokens][head_dim]
-// (docs/numbers.md, "Attention"). Odd bf16 head_dim is padded to even. Tails are zero.
+//   bf16: K [kPageTokens/16][head_dim/2][16 tokens][2 dims]   V [kPageTokens/2][value_dim][2
+//   tokens] f32:  K [kPageTokens/16][head_dim][16 tokens]             V [kPageTokens][value_dim]
+// (docs/numbers.md, "Attention"). Odd bf16 dims are padded to even. Tails are zero.
 // Called by kv (makes it), ops (reads and writes through it).
 #pragma once
 
@@ -23,7 +23,8 @@ struct PagedView {
   int64_t v_offset_bytes = 0;     // from a head's K to its V
   PageType type = PageType::kBF16;
   int n_kv_heads = 0;
-  int head_dim = 0;
+  int head_dim = 0;   // of K
+  int value_dim = 0;  // of V; smaller than head_dim where latents are cached
 
   [[nodiscard]] std::byte* k_of(int32_t page, int kv_head) const {
     return base + page * page_stride_bytes + kv_head * head_stride_bytes;

@@ -78,9 +78,10 @@ struct FloatRowArgs {
   float* out = nullptr;  // [n_blocks][n_rows][32]
 };
 
-enum class Activation : uint8_t { kSilu, kGeluTanh, kGeluErf, kRelu };
+// kRelu2: relu(x)^2. kQuickGelu: x * sigmoid(1.702 x).
+enum class Activation : uint8_t { kSilu, kGeluTanh, kGeluErf, kRelu, kRelu2, kQuickGelu };
 
-inline constexpr int kNumActivations = 4;
+inline constexpr int kNumActivations = 6;
 
 enum class RopeStyle : uint8_t { kHalves, kPairs };  // i with i + d/2, or 2i with 2i + 1
 
@@ -90,7 +91,8 @@ struct AttendArgs {
   const float* q = nullptr;  // [n_rows][q_stride]: bf16 pages: bf16-rounded values; f32: as is
   int64_t q_stride = 0;
   int n_rows = 0;                       // 1..64
-  int head_dim = 0;                     // at most 512
+  int head_dim = 0;                     // of Q and K, at most 576
+  int value_dim = 0;                    // of V and o, at most head_dim
   const std::byte* const* k = nullptr;  // [n_pages] K of this head in each page of the span
   const std::byte* const* v = nullptr;  // [n_pages]
   int n_pages = 0;
@@ -98,11 +100,13 @@ struct AttendArgs {
   const int64_t* first_visible = nullptr;  // [n_rows] smallest visible position
   const int64_t* last_visible = nullptr;   // [n_rows] largest; a row may see nothing of this span
   float scale = 1.0F;
-  float soft_cap = 0.0F;         // 0: none
-  float* m = nullptr;            // [n_rows]
-  float* l = nullptr;            // [n_rows]
-  float* o = nullptr;            // [n_rows][head_dim]
-  std::byte* scratch = nullptr;  // kAttendScratchBytes, 64-byte aligned, per worker
+  float soft_cap = 0.0F;  // 0: none
+  // ALiBi: score = fma(slope, key position - last_visible, score), after the cap; null: none
+  const float* slopes = nullptr;  // [n_rows]
+  float* m = nullptr;             // [n_rows]
+  float* l = nullptr;             // [n_rows]
+  float* o = nullptr;             // [n_rows][value_dim]
+  std::byte* scratch = nullptr;   // kAttendScratchBytes, 64-byte aligned, per worker
 };
 
 inline constexpr int kAttendScratchBytes = 512 * 1024;
@@ -123,13 +127,27 @@ struct KernelTable {
   // y[n] = (x * (1 / sqrt(mean(x^2) + eps))) * w; x and y may be the same.
   void (*rms_norm)(const float* x, const float* w, int64_t n, float eps,
                    float* y) noexcept = nullptr;
+  // y[n] = ((x - mean) * (1 / sqrt(mean((x - mean)^2) + eps))) * w + b; w and b may be null (1, 0);
+  // x and y may be the same. Source: arXiv 1607.06450.
+  void (*layer_norm)(const float* x, const float* w, const float* b, int64_t n, float eps,
+                     float* y) noexcept = nullptr;
   // y[n] = activation(gate) * up
   void (*gated[kNumActivations])(const float* gate, const float* up, int64_t n,
                                  float* y) noexcept = {};
+  // y[n] = activation(x); x and y may be the same
+  void (*activate[kNumActivations])(const float* x, int64_t n, float* y) noexcept = {};
+  // y[n] = (clamp(up, -limit, limit) + 1) * (g * sigmoid(1.702 g)), g = min(gate, limit)
+  void (*clamped_swiglu)(const float* gate, const float* up, int64_t n, float limit,
+                         float* y) noexcept = nullptr;
   // y[n] = a + b; y may be a or b
   void (*add)(const float* a, const float* b, int64_t n, float* y) noexcept = nullptr;
   // y[n] = x * factor
   void (*scale)(const float* x, float factor, int64_t n, float* y) noexcept = nullptr;
+  // x[n] = x + rn(factor * y): a branch's output under a residual multiplier, an expert's under its
+  // weight
+  void (*add_scaled)(const float* y, float factor, int64_t n, float* x) noexcept = nullptr;
+  // x[n] = min(max(x, -limit), limit); NaN stays
+  void (*clamp)(float* x, int64_t n, float limit) noexcept = nullptr;
   // x[n] = cap * tanh(x / cap)
   void (*soft_cap)(float* x, int64_t n, float cap) noexcept = nullptr;
   // Rotates the first 2 * n_pairs elements of x with cos/sin [n_pairs].

@@ -26,6 +26,8 @@ struct SequenceRows {
   int64_t n_rows = 0;
   int64_t first_position = 0;
   std::span<const int32_t> pages;  // page of position p: pages[p / kPageTokens]
+  int64_t rope_length =
+      0;  // planned length, prompt + most new tokens: chooses dynamic and longrope
 };
 
 // Where an operation stands: for the observer and for numeric faults.
