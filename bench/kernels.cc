@@ -207,6 +207,7 @@ void measure_attend(const KernelTable& table, fathom::PageType type, int head_di
       args.q_stride = head_dim;
       args.n_rows = n_rows;
       args.head_dim = head_dim;
+      args.value_dim = head_dim;
       args.k = k.data() + static_cast<ptrdiff_t>(span) * kPages;
       args.v = v.data() + static_cast<ptrdiff_t>(span) * kPages;
       args.n_pages = kPages;

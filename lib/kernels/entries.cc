@@ -41,7 +41,7 @@ class List {
 
 std::vector<Entry> make_entries() {
   static constexpr std::array<std::string_view, kNumActivations> kActivations = {
-      "silu", "gelu_tanh", "gelu_erf", "relu"};
+      "silu", "gelu_tanh", "gelu_erf", "relu", "relu2", "quick_gelu"};
   static constexpr std::array<std::string_view, 2> kRopes = {"halves", "pairs"};
   static constexpr std::array<std::string_view, kNumPageTypes> kPages = {"bf16", "f32"};
   List list;
@@ -51,9 +51,14 @@ std::vector<Entry> make_entries() {
   list.single(Family::kRoundRowBf16, offsetof(KernelTable, round_row_bf16));
   list.single(Family::kCopyRowF32, offsetof(KernelTable, copy_row_f32));
   list.single(Family::kRmsNorm, offsetof(KernelTable, rms_norm));
+  list.single(Family::kLayerNorm, offsetof(KernelTable, layer_norm));
   list.array(Family::kGated, offsetof(KernelTable, gated), kActivations);
+  list.array(Family::kActivate, offsetof(KernelTable, activate), kActivations);
+  list.single(Family::kClampedSwiglu, offsetof(KernelTable, clamped_swiglu));
   list.single(Family::kAdd, offsetof(KernelTable, add));
   list.single(Family::kScale, offsetof(KernelTable, scale));
+  list.single(Family::kAddScaled, offsetof(KernelTable, add_scaled));
+  list.single(Family::kClamp, offsetof(KernelTable, clamp));
   list.single(Family::kSoftCap, offsetof(KernelTable, soft_cap));
   list.array(Family::kRope, offsetof(KernelTable, rope), kRopes);
   list.array(Family::kWriteK, offsetof(KernelTable, write_k), kPages);
@@ -71,10 +76,11 @@ const std::byte* bytes_of(const KernelTable& table) {
 }  // namespace
 
 std::string_view name_of(Family family) {
-  static constexpr std::array<std::string_view, 16> kNames = {
-      "matmul_few", "matmul_many", "quantize_row", "round_row_bf16", "copy_row_f32", "rms_norm",
-      "gated",      "add",         "scale",        "soft_cap",       "rope",         "write_k",
-      "write_v",    "attend_span", "merge_span",   "finish_attend"};
+  static constexpr std::array<std::string_view, 21> kNames = {
+      "matmul_few",  "matmul_many", "quantize_row", "round_row_bf16", "copy_row_f32", "rms_norm",
+      "layer_norm",  "gated",       "activate",     "clamped_swiglu", "add",          "scale",
+      "add_scaled",  "clamp",       "soft_cap",     "rope",           "write_k",      "write_v",
+      "attend_span", "merge_span",  "finish_attend"};
   return kNames[static_cast<size_t>(family)];
 }
 

@@ -30,8 +30,9 @@ inline constexpr float kErfLargeC[7] = {0x1.076da4p-3F,  0x1.453e04p-1F, 0x1.b28
                                         0x1.473ae4p-17F};
 
 // gelu_tanh(x) = x / (1 + exp(-2u)), 2u = x * (kGeluA + kGeluB * x^2).
-inline constexpr float kGeluA = 0x1.988454p+0F;     // 2 sqrt(2 / pi)
-inline constexpr float kGeluB = 0x1.2444f2p-4F;     // that times 0.044715
-inline constexpr float kSqrtHalf = 0x1.6a09e6p-1F;  // gelu_erf(x) = 0.5 x (1 + erf(x sqrt(1/2)))
+inline constexpr float kGeluA = 0x1.988454p+0F;        // 2 sqrt(2 / pi)
+inline constexpr float kGeluB = 0x1.2444f2p-4F;        // that times 0.044715
+inline constexpr float kSqrtHalf = 0x1.6a09e6p-1F;     // gelu_erf(x) = 0.5 x (1 + erf(x sqrt(1/2)))
+inline constexpr float kSigmoidGelu = 0x1.b3b646p+0F;  // quick_gelu(x) = x sigmoid(1.702 x)
 
 }  // namespace fathom::kernels

@@ -27,6 +27,12 @@ std::vector<uint32_t> probe_entry(const Entry& entry, const KernelTable& table) 
   return std::move(out.words);
 }
 
+std::vector<uint32_t> probe_options(const Entry& entry, const KernelTable& table) {
+  ProbeOutput out;
+  probe_attend_options(entry, table, &out);
+  return std::move(out.words);
+}
+
 uint64_t hash_words(const std::vector<uint32_t>& words) {
   uint64_t hash = 0xCBF29CE484222325ULL;
   for (const uint32_t word : words) {

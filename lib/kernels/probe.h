@@ -14,6 +14,10 @@ namespace fathom::kernels {
 // 0x7FC00000. The same words for every correct set on every machine. Below 2 ms an entry.
 std::vector<uint32_t> probe_entry(const Entry& entry, const KernelTable& table);
 
+// The same with the options that an entry may be called with: attend_span with slopes and with
+// values narrower than keys. Empty for the other entries.
+std::vector<uint32_t> probe_options(const Entry& entry, const KernelTable& table);
+
 // A 64-bit hash of words (FNV-1a over bytes, little endian).
 uint64_t hash_words(const std::vector<uint32_t>& words);
 

@@ -15,13 +15,15 @@ struct Case {
   int n_rows;
   int n_pages;
   float soft_cap;
+  int value_dim;
+  bool has_slopes = false;
 };
 
 constexpr int64_t kFirstPosition = 512;
 
-int64_t page_bytes(int page_type, int head_dim) {
+int64_t page_bytes(int page_type, int dim) {
   const bool is_bf16 = page_type == static_cast<int>(PageType::kBF16);
-  const int64_t padded = head_dim + (is_bf16 ? head_dim & 1 : 0);
+  const int64_t padded = dim + (is_bf16 ? dim & 1 : 0);
   return kPageTokens * padded * (is_bf16 ? 2 : 4);
 }
 
@@ -56,22 +58,23 @@ void set_visible(const Case& c, int row, int64_t* first, int64_t* last) {
 void run_case(int page_type, const Case& c, const KernelTable& table, ProbeOutput* out) {
   ProbeRandom random(static_cast<uint64_t>(c.head_dim) * 1000 + static_cast<uint64_t>(c.n_rows));
   const KernelTable reference = scalar_table();
-  const int64_t bytes = page_bytes(page_type, c.head_dim);
-  AlignedBytes pages(2 * bytes * c.n_pages);
+  const int64_t k_bytes = page_bytes(page_type, c.head_dim);
+  const int64_t bytes = k_bytes + page_bytes(page_type, c.value_dim);
+  AlignedBytes pages(bytes * c.n_pages);
   std::vector<const std::byte*> k;
   std::vector<const std::byte*> v;
   for (int page = 0; page < c.n_pages; ++page) {
-    std::byte* k_page = pages.data() + int64_t{2} * page * bytes;
+    std::byte* k_page = pages.data() + page * bytes;
     // The last page is half full: its tail stays zero.
     const int n_slots = page + 1 == c.n_pages ? 40 : kPageTokens;
     for (int slot = 0; slot < n_slots; ++slot) {
       reference.write_k[page_type](random.values(c.head_dim, 1.0F).data(), c.head_dim, slot,
                                    k_page);
-      reference.write_v[page_type](random.values(c.head_dim, 1.0F).data(), c.head_dim, slot,
-                                   k_page + bytes);
+      reference.write_v[page_type](random.values(c.value_dim, 1.0F).data(), c.value_dim, slot,
+                                   k_page + k_bytes);
     }
     k.push_back(k_page);
-    v.push_back(k_page + bytes);
+    v.push_back(k_page + k_bytes);
   }
   const auto n_rows = static_cast<size_t>(c.n_rows);
   const int64_t q_stride = c.head_dim + 3;
@@ -88,13 +91,15 @@ void run_case(int page_type, const Case& c, const KernelTable& table, ProbeOutpu
   }
   std::vector<float> m(n_rows, -1.0F);
   std::vector<float> l(n_rows, -1.0F);
-  std::vector<float> o(n_rows * static_cast<size_t>(c.head_dim), -1.0F);
+  std::vector<float> o(n_rows * static_cast<size_t>(c.value_dim), -1.0F);
+  const std::vector<float> slopes = random.values(c.n_rows, 0.5F);
   AlignedBytes scratch(kAttendScratchBytes);
   AttendArgs args;
   args.q = q.data();
   args.q_stride = q_stride;
   args.n_rows = c.n_rows;
   args.head_dim = c.head_dim;
+  args.value_dim = c.value_dim;
   args.k = k.data();
   args.v = v.data();
   args.n_pages = c.n_pages;
@@ -103,6 +108,7 @@ void run_case(int page_type, const Case& c, const KernelTable& table, ProbeOutpu
   args.last_visible = last.data();
   args.scale = 0x1.6a09e6p-3F;
   args.soft_cap = c.soft_cap;
+  args.slopes = c.has_slopes ? slopes.data() : nullptr;
   args.m = m.data();
   args.l = l.data();
   args.o = o.data();
@@ -172,8 +178,9 @@ void probe_finish(const KernelTable& table, ProbeOutput* out) {
 void probe_attend(const Entry& entry, const KernelTable& table, ProbeOutput* out) {
   switch (entry.family) {
     case Family::kAttendSpan:
-      for (const Case& c : {Case{9, 3, 1, 0.0F}, Case{24, 7, 2, 0.0F}, Case{40, 1, 2, 0.0F},
-                            Case{64, 13, 1, 30.0F}, Case{128, 2, 2, 0.0F}}) {
+      for (const Case& c :
+           {Case{9, 3, 1, 0.0F, 9}, Case{24, 7, 2, 0.0F, 24}, Case{40, 1, 2, 0.0F, 40},
+            Case{64, 13, 1, 30.0F, 64}, Case{128, 2, 2, 0.0F, 128}}) {
         run_case(entry.index, c, table, out);
       }
       break;
@@ -186,6 +193,17 @@ void probe_attend(const Entry& entry, const KernelTable& table, ProbeOutput* out
     default:  // kWriteK, kWriteV
       probe_write(entry, table, out);
       break;
+  }
+}
+
+// Values narrower than keys, odd and even; slopes with and without a cap; the widest head.
+void probe_attend_options(const Entry& entry, const KernelTable& table, ProbeOutput* out) {
+  if (entry.family == Family::kAttendSpan) {
+    for (const Case& c :
+         {Case{40, 7, 2, 0.0F, 23}, Case{24, 6, 2, 0.0F, 8, true}, Case{64, 7, 1, 20.0F, 64, true},
+          Case{576, 2, 1, 0.0F, 512}, Case{9, 13, 2, 0.0F, 7, true}}) {
+      run_case(entry.index, c, table, out);
+    }
   }
 }
 

@@ -90,5 +90,6 @@ class ProbeOutput {
 void probe_matmul(const Entry& entry, const KernelTable& table, ProbeOutput* out);
 void probe_rows(const Entry& entry, const KernelTable& table, ProbeOutput* out);
 void probe_attend(const Entry& entry, const KernelTable& table, ProbeOutput* out);
+void probe_attend_options(const Entry& entry, const KernelTable& table, ProbeOutput* out);
 
 }  // namespace fathom::kernels

@@ -129,6 +129,24 @@ void probe_norm(const KernelTable& table, ProbeOutput* out) {
   out->add(y);
 }
 
+void probe_layer_norm(const KernelTable& table, ProbeOutput* out) {
+  ProbeRandom random(48);
+  for (const int64_t n : {1, 15, 16, 37, 576, 1027}) {
+    for (int kind = 0; kind < 4; ++kind) {  // with and without weights and bias
+      std::vector<float> y = random.values(n, 2.0F);
+      const std::vector<float> w = random.values(n, 1.0F);
+      const std::vector<float> b = random.values(n, 1.0F);
+      table.layer_norm(y.data(), (kind & 1) != 0 ? w.data() : nullptr,
+                       (kind & 2) != 0 ? b.data() : nullptr, n, 1e-5F, y.data());  // in place
+      out->add(y);
+    }
+  }
+  const std::vector<float> same(20, 3.0F);  // variance 0
+  std::vector<float> y(20);
+  table.layer_norm(same.data(), nullptr, nullptr, 20, 1e-5F, y.data());
+  out->add(y);
+}
+
 void probe_gated(const Entry& entry, const KernelTable& table, ProbeOutput* out) {
   ProbeRandom random(44);
   const std::vector<float> gate = activation_inputs(&random);
@@ -140,6 +158,32 @@ void probe_gated(const Entry& entry, const KernelTable& table, ProbeOutput* out)
   std::vector<float> y(gate.size());
   table.gated[entry.index](gate.data(), up.data(), n, y.data());
   out->add(y);
+}
+
+void probe_activate(const Entry& entry, const KernelTable& table, ProbeOutput* out) {
+  ProbeRandom random(49);
+  std::vector<float> x = activation_inputs(&random);
+  table.activate[entry.index](x.data(), static_cast<int64_t>(x.size()), x.data());  // in place
+  out->add(x);
+}
+
+void probe_clamps(const Entry& entry, const KernelTable& table, ProbeOutput* out) {
+  ProbeRandom random(50);
+  std::vector<float> x = activation_inputs(&random);
+  const auto n = static_cast<int64_t>(x.size());
+  for (const float limit : {7.0F, 1e19F}) {
+    std::vector<float> y = x;
+    if (entry.family == Family::kClamp) {
+      table.clamp(y.data(), n, limit);
+    } else {
+      std::vector<float> up(x.rbegin(), x.rend());
+      table.clamped_swiglu(x.data(), up.data(), n, limit, y.data());
+      out->add(y);
+      up.assign(up.size(), 0.0F);  // the gate alone
+      table.clamped_swiglu(x.data(), up.data(), n, limit, y.data());
+    }
+    out->add(y);
+  }
 }
 
 void probe_soft_cap(const KernelTable& table, ProbeOutput* out) {
@@ -159,6 +203,8 @@ void probe_add_scale(const Entry& entry, const KernelTable& table, ProbeOutput* 
     std::vector<float> y = random.values(n, 2.0F);
     if (entry.family == Family::kAdd) {
       table.add(a.data(), y.data(), n, y.data());
+    } else if (entry.family == Family::kAddScaled) {
+      table.add_scaled(a.data(), 0x1.6a09e6p-1F, n, y.data());
     } else {
       table.scale(a.data(), 0x1.6a09e6p+2F, n, y.data());
     }
@@ -195,8 +241,18 @@ void probe_rows(const Entry& entry, const KernelTable& table, ProbeOutput* out) 
     case Family::kRmsNorm:
       probe_norm(table, out);
       break;
+    case Family::kLayerNorm:
+      probe_layer_norm(table, out);
+      break;
     case Family::kGated:
       probe_gated(entry, table, out);
+      break;
+    case Family::kActivate:
+      probe_activate(entry, table, out);
+      break;
+    case Family::kClampedSwiglu:
+    case Family::kClamp:
+      probe_clamps(entry, table, out);
       break;
     case Family::kSoftCap:
       probe_soft_cap(table, out);
@@ -204,7 +260,7 @@ void probe_rows(const Entry& entry, const KernelTable& table, ProbeOutput* out) 
     case Family::kRope:
       probe_rope(entry, table, out);
       break;
-    default:  // kAdd, kScale
+    default:  // kAdd, kScale, kAddScaled
       probe_add_scale(entry, table, out);
       break;
   }

@@ -8,7 +8,8 @@ namespace fathom::kernels {
 
 bool entry_passes(const Entry& entry, const KernelTable& candidate, const KernelTable& reference) {
   return is_same_entry(entry, candidate, reference) ||
-         probe_entry(entry, candidate) == probe_entry(entry, reference);
+         (probe_entry(entry, candidate) == probe_entry(entry, reference) &&
+          probe_options(entry, candidate) == probe_options(entry, reference));
 }
 
 }  // namespace fathom::kernels

@@ -19,7 +19,7 @@ namespace fathom::ops {
 // Scratch of one worker: the kernels' own part first, then three blocks of 64 query rows with the
 // largest head (queries, one span's output, the running output) and a line of state per row. The
 // matrix products put their C block of 256 rows x 64 columns in the same place.
-inline constexpr int kMaxHeadDim = 512;
+inline constexpr int kMaxHeadDim = 576;
 inline constexpr int kMaxAttendRows = 64;
 inline constexpr size_t kAttendBlockBytes = sizeof(float) * kMaxAttendRows * kMaxHeadDim;
 inline constexpr size_t kKernelScratchBytes = kernels::kAttendScratchBytes;

@@ -3,7 +3,7 @@
 // ("Attention").
 //
 // Per page with a visible key, for each query row:
-//   s_j = rn(dot(q, k_j) * scale)            [soft cap]
+//   s_j = rn(dot(q, k_j) * scale)            [soft cap] [slope * distance]
 //   m'  = max(m, visible s_j)   c = exp(m - m')
 //   p_j = exp(s_j - m') for visible keys, +0 for others (rounded to bf16 for bf16 pages)
 //   l = l * c + sum p_j         o = o * c + sum p_j v_j
@@ -23,8 +23,8 @@ constexpr int kF32 = static_cast<int>(PageType::kF32);
 constexpr int kBlockK = 32;     // bf16 products: even and odd chains of so many terms
 constexpr int kTokenTile = 16;  // tokens side by side in K
 
-int even_dim(int head_dim) {
-  return head_dim + (head_dim & 1);
+int even_dim(int dim) {
+  return dim + (dim & 1);
 }
 
 // Where (slot, d) lies in a page, in elements.
@@ -34,16 +34,16 @@ int64_t k_index_bf16(int head_dim, int slot, int d) {
   return (pair * kTokenTile + slot % kTokenTile) * 2 + d % 2;
 }
 
-int64_t v_index_bf16(int head_dim, int slot, int d) {
-  return (static_cast<int64_t>(slot / 2) * even_dim(head_dim) + d) * 2 + slot % 2;
+int64_t v_index_bf16(int value_dim, int slot, int d) {
+  return (static_cast<int64_t>(slot / 2) * even_dim(value_dim) + d) * 2 + slot % 2;
 }
 
 int64_t k_index_f32(int head_dim, int slot, int d) {
   return (static_cast<int64_t>(slot / kTokenTile) * head_dim + d) * kTokenTile + slot % kTokenTile;
 }
 
-int64_t v_index_f32(int head_dim, int slot, int d) {
-  return static_cast<int64_t>(slot) * head_dim + d;
+int64_t v_index_f32(int value_dim, int slot, int d) {
+  return static_cast<int64_t>(slot) * value_dim + d;
 }
 
 float load_bf16(const std::byte* page, int64_t index) {
@@ -73,9 +73,9 @@ void write_k_bf16(const float* x, int head_dim, int slot, std::byte* page) noexc
   }
 }
 
-void write_v_bf16(const float* x, int head_dim, int slot, std::byte* page) noexcept {
-  for (int d = 0; d < even_dim(head_dim); ++d) {
-    store_bf16(d < head_dim ? x[d] : 0.0F, page, v_index_bf16(head_dim, slot, d));
+void write_v_bf16(const float* x, int value_dim, int slot, std::byte* page) noexcept {
+  for (int d = 0; d < even_dim(value_dim); ++d) {
+    store_bf16(d < value_dim ? x[d] : 0.0F, page, v_index_bf16(value_dim, slot, d));
   }
 }
 
@@ -85,9 +85,9 @@ void write_k_f32(const float* x, int head_dim, int slot, std::byte* page) noexce
   }
 }
 
-void write_v_f32(const float* x, int head_dim, int slot, std::byte* page) noexcept {
-  for (int d = 0; d < head_dim; ++d) {
-    store_f32(x[d], page, v_index_f32(head_dim, slot, d));
+void write_v_f32(const float* x, int value_dim, int slot, std::byte* page) noexcept {
+  for (int d = 0; d < value_dim; ++d) {
+    store_f32(x[d], page, v_index_f32(value_dim, slot, d));
   }
 }
 
@@ -114,12 +114,12 @@ float dot_f32(const float* q, const std::byte* k, int head_dim, int slot) {
 }
 
 // o[d] += sum over 64 tokens: per 32 tokens, even and odd chains.
-void add_values_bf16(const float* p, const std::byte* v, int head_dim, float* o) {
-  for (int d = 0; d < head_dim; ++d) {
+void add_values_bf16(const float* p, const std::byte* v, int value_dim, float* o) {
+  for (int d = 0; d < value_dim; ++d) {
     for (int start = 0; start < kPageTokens; start += kBlockK) {
       float chain[2] = {0.0F, 0.0F};
       for (int t = start; t < start + kBlockK; ++t) {
-        chain[t % 2] = std::fma(p[t], load_bf16(v, v_index_bf16(head_dim, t, d)), chain[t % 2]);
+        chain[t % 2] = std::fma(p[t], load_bf16(v, v_index_bf16(value_dim, t, d)), chain[t % 2]);
       }
       o[d] = o[d] + (chain[0] + chain[1]);
     }
@@ -127,10 +127,10 @@ void add_values_bf16(const float* p, const std::byte* v, int head_dim, float* o)
 }
 
 // o[d] += sum over 64 tokens, one chain that continues o.
-void add_values_f32(const float* p, const std::byte* v, int head_dim, float* o) {
+void add_values_f32(const float* p, const std::byte* v, int value_dim, float* o) {
   for (int t = 0; t < kPageTokens; ++t) {
-    for (int d = 0; d < head_dim; ++d) {
-      o[d] = std::fma(p[t], load_f32(v, v_index_f32(head_dim, t, d)), o[d]);
+    for (int d = 0; d < value_dim; ++d) {
+      o[d] = std::fma(p[t], load_f32(v, v_index_f32(value_dim, t, d)), o[d]);
     }
   }
 }
@@ -167,19 +167,30 @@ Visible visible_of(const AttendArgs& args, int row, int page) {
                                                     : last)};
 }
 
+// The score of a visible key: scaled, capped, lowered by its distance.
+float score_of(const AttendArgs& args, int row, int64_t position, float dot) {
+  float score = dot * args.scale;
+  if (args.soft_cap != 0.0F) {
+    score = args.soft_cap * tanh_f32(score / args.soft_cap);
+  }
+  if (args.slopes != nullptr) {
+    const auto distance = static_cast<float>(position - args.last_visible[row]);
+    score = std::fma(args.slopes[row], distance, score);
+  }
+  return score;
+}
+
 template <int kPage>
 void attend_page(const AttendArgs& args, int row, int page, Visible visible) {
   const float* q = args.q + row * args.q_stride;
-  float* o = args.o + static_cast<int64_t>(row) * args.head_dim;
+  float* o = args.o + static_cast<int64_t>(row) * args.value_dim;
+  const int64_t start = args.first_position + static_cast<int64_t>(page) * kPageTokens;
   float p[kPageTokens] = {};  // scores first, probabilities in the end
   float m = args.m[row];
   for (int j = visible.first; j <= visible.last; ++j) {
     const float dot = kPage == kBf16 ? dot_bf16(q, args.k[page], args.head_dim, j)
                                      : dot_f32(q, args.k[page], args.head_dim, j);
-    float score = dot * args.scale;
-    if (args.soft_cap != 0.0F) {
-      score = args.soft_cap * tanh_f32(score / args.soft_cap);
-    }
+    const float score = score_of(args, row, start + j, dot);
     p[j] = score;
     m = score > m ? score : m;
   }
@@ -190,11 +201,11 @@ void attend_page(const AttendArgs& args, int row, int page, Visible visible) {
   const float correction = exp_f32(args.m[row] - m);
   args.m[row] = m;
   args.l[row] = args.l[row] * correction + sum_of_page(p);
-  for (int d = 0; d < args.head_dim; ++d) {
+  for (int d = 0; d < args.value_dim; ++d) {
     o[d] = o[d] * correction;
   }
   const auto add_values = kPage == kBf16 ? add_values_bf16 : add_values_f32;
-  add_values(p, args.v[page], args.head_dim, o);
+  add_values(p, args.v[page], args.value_dim, o);
 }
 
 template <int kPage>
@@ -202,8 +213,8 @@ void attend_span(const AttendArgs& args) noexcept {
   for (int row = 0; row < args.n_rows; ++row) {
     args.m[row] = kAttendMaxStart;
     args.l[row] = 0.0F;
-    for (int d = 0; d < args.head_dim; ++d) {
-      args.o[static_cast<int64_t>(row) * args.head_dim + d] = 0.0F;
+    for (int d = 0; d < args.value_dim; ++d) {
+      args.o[static_cast<int64_t>(row) * args.value_dim + d] = 0.0F;
     }
     for (int page = 0; page < args.n_pages; ++page) {
       const Visible visible = visible_of(args, row, page);

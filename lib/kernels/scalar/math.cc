@@ -67,6 +67,12 @@ float activate(Activation activation, float x) noexcept {
       return (0.5F * x) * (1.0F + erf_f32(x * kSqrtHalf));
     case Activation::kRelu:
       return x < 0.0F ? 0.0F : x;
+    case Activation::kRelu2: {
+      const float positive = x < 0.0F ? 0.0F : x;
+      return positive * positive;
+    }
+    case Activation::kQuickGelu:
+      return x / (1.0F + exp_f32(-(x * kSigmoidGelu)));
   }
   return x;
 }

@@ -16,7 +16,7 @@ float tanh_f32(float x) noexcept;
 // Within 2 ulp; odd.
 float erf_f32(float x) noexcept;
 
-// silu, gelu (both forms) and relu of one value.
+// The activation of one value.
 float activate(Activation activation, float x) noexcept;
 
 }  // namespace fathom::kernels::scalar

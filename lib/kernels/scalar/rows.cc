@@ -108,10 +108,62 @@ void rms_norm(const float* x, const float* w, int64_t n, float eps, float* y) no
   }
 }
 
+float lane_sum(const float* x, int64_t n) {
+  float lane[16] = {};
+  for (int64_t k = 0; k < n; ++k) {
+    lane[k % 16] = lane[k % 16] + x[k];
+  }
+  return tree_sum(lane);
+}
+
+float lane_sum_of_squares(const float* x, int64_t n, float mean) {
+  float lane[16] = {};
+  for (int64_t k = 0; k < n; ++k) {
+    const float centred = x[k] - mean;
+    lane[k % 16] = std::fma(centred, centred, lane[k % 16]);
+  }
+  return tree_sum(lane);
+}
+
+void layer_norm(const float* x, const float* w, const float* b, int64_t n, float eps,
+                float* y) noexcept {
+  const float mean = lane_sum(x, n) / static_cast<float>(n);
+  const float variance = lane_sum_of_squares(x, n, mean) / static_cast<float>(n);
+  const float r = 1.0F / std::sqrt(variance + eps);
+  for (int64_t k = 0; k < n; ++k) {
+    float value = (x[k] - mean) * r;
+    value = w != nullptr ? value * w[k] : value;
+    y[k] = b != nullptr ? value + b[k] : value;
+  }
+}
+
 template <Activation kActivation>
 void gated(const float* gate, const float* up, int64_t n, float* y) noexcept {
   for (int64_t k = 0; k < n; ++k) {
     y[k] = activate(kActivation, gate[k]) * up[k];
+  }
+}
+
+template <Activation kActivation>
+void activate_row(const float* x, int64_t n, float* y) noexcept {
+  for (int64_t k = 0; k < n; ++k) {
+    y[k] = activate(kActivation, x[k]);
+  }
+}
+
+// At most `limit`; NaN stays.
+float at_most(float limit, float x) {
+  return limit < x ? limit : x;
+}
+
+float clamp_value(float x, float limit) {
+  return at_most(limit, x < -limit ? -limit : x);
+}
+
+void clamped_swiglu(const float* gate, const float* up, int64_t n, float limit, float* y) noexcept {
+  for (int64_t k = 0; k < n; ++k) {
+    const float glu = activate(Activation::kQuickGelu, at_most(limit, gate[k]));
+    y[k] = (clamp_value(up[k], limit) + 1.0F) * glu;
   }
 }
 
@@ -124,6 +176,19 @@ void add(const float* a, const float* b, int64_t n, float* y) noexcept {
 void scale(const float* x, float factor, int64_t n, float* y) noexcept {
   for (int64_t k = 0; k < n; ++k) {
     y[k] = x[k] * factor;
+  }
+}
+
+void add_scaled(const float* y, float factor, int64_t n, float* x) noexcept {
+  for (int64_t k = 0; k < n; ++k) {
+    const float scaled = y[k] * factor;
+    x[k] = x[k] + scaled;
+  }
+}
+
+void clamp(float* x, int64_t n, float limit) noexcept {
+  for (int64_t k = 0; k < n; ++k) {
+    x[k] = clamp_value(x[k], limit);
   }
 }
 
@@ -152,6 +217,12 @@ void rope_pairs(float* x, const float* cos, const float* sin, int64_t n_pairs) n
   }
 }
 
+template <Activation kActivation>
+void fill_activation(KernelTable* table) {
+  table->gated[static_cast<int>(kActivation)] = gated<kActivation>;
+  table->activate[static_cast<int>(kActivation)] = activate_row<kActivation>;
+}
+
 }  // namespace
 
 void fill_rows(KernelTable* table) {
@@ -159,12 +230,18 @@ void fill_rows(KernelTable* table) {
   table->round_row_bf16 = place_row<round_bf16>;
   table->copy_row_f32 = place_row<keep>;
   table->rms_norm = rms_norm;
-  table->gated[static_cast<int>(Activation::kSilu)] = gated<Activation::kSilu>;
-  table->gated[static_cast<int>(Activation::kGeluTanh)] = gated<Activation::kGeluTanh>;
-  table->gated[static_cast<int>(Activation::kGeluErf)] = gated<Activation::kGeluErf>;
-  table->gated[static_cast<int>(Activation::kRelu)] = gated<Activation::kRelu>;
+  table->layer_norm = layer_norm;
+  fill_activation<Activation::kSilu>(table);
+  fill_activation<Activation::kGeluTanh>(table);
+  fill_activation<Activation::kGeluErf>(table);
+  fill_activation<Activation::kRelu>(table);
+  fill_activation<Activation::kRelu2>(table);
+  fill_activation<Activation::kQuickGelu>(table);
+  table->clamped_swiglu = clamped_swiglu;
   table->add = add;
   table->scale = scale;
+  table->add_scaled = add_scaled;
+  table->clamp = clamp;
   table->soft_cap = soft_cap;
   table->rope[static_cast<int>(RopeStyle::kHalves)] = rope_halves;
   table->rope[static_cast<int>(RopeStyle::kPairs)] = rope_pairs;
