@@ -39,7 +39,7 @@ struct FlatRows {
   int n = 0;
 };
 
-// A row's results: m, l [n] and o [n][head_dim].
+// A row's results: m, l [n] and o [n][value_dim].
 struct SpanState {
   float* m = nullptr;
   float* l = nullptr;
@@ -57,8 +57,8 @@ class FlashJob {
   void attend_block(const FlatRows& flat, int worker) const;
   void attend_span(const FlatRows& flat, int64_t span, const SpanState& state, int worker) const;
   void gather_queries(const FlatRows& flat, int worker) const;
-  void merge_rows(const SequencePlan& plan, int kv_head) const;
-  void store_result(const FlatRows& flat, int64_t index, float* o, float l) const;
+  void merge_rows(const SequencePlan& plan, int kv_head, int worker) const;
+  void finish_row(const FlatRows& flat, int64_t index, const SpanState& state, int worker) const;
 
   [[nodiscard]] int64_t position_of(const FlatRows& flat, int64_t index) const {
     return flat.sequence->first_position + (flat.first + index) / group_;
@@ -79,7 +79,7 @@ class FlashJob {
   [[nodiscard]] SpanState slots(int64_t first_slot) const {
     return {.m = buffers_.m + first_slot,
             .l = buffers_.l + first_slot,
-            .o = buffers_.o + first_slot * head_dim_};
+            .o = buffers_.o + first_slot * value_dim_};
   }
 
   // Blocks of kAttendBlockBytes behind the kernel's scratch: 0 queries, 1 a span's output, 2 the
@@ -94,6 +94,7 @@ class FlashJob {
   SpanBuffers buffers_;
   int n_kv_heads_;
   int head_dim_;
+  int value_dim_;
   int64_t group_;       // query heads per KV head
   int64_t block_rows_;  // flat rows of a unit
   int64_t q_stride_;    // padded to whole blocks of 32, as round_row_bf16 writes them
@@ -109,6 +110,7 @@ FlashJob::FlashJob(const Exec& exec, const Attend& job, const SpanBuffers& buffe
       buffers_(buffers),
       n_kv_heads_(job.pages.n_kv_heads),
       head_dim_(job.pages.head_dim),
+      value_dim_(job.pages.value_dim),
       group_(job.n_heads / job.pages.n_kv_heads),
       q_stride_((int64_t{job.pages.head_dim} + 31) / 32 * 32) {
   block_rows_ = group_ <= kMaxAttendRows ? kMaxAttendRows / group_ * group_ : kMaxAttendRows;
@@ -154,14 +156,14 @@ void FlashJob::run() const {
   if (n_split == 0) {
     return;
   }
-  const auto merge_unit = [&](int64_t unit, int) {
+  const auto merge_unit = [&](int64_t unit, int worker) {
     SequencePlan split = plan_after(nullptr);
     for (int64_t left = unit / n_kv_heads_;; split = plan_after(&split)) {
       if (split.split && left-- == 0) {
         break;
       }
     }
-    merge_rows(split, static_cast<int>(unit % n_kv_heads_));
+    merge_rows(split, static_cast<int>(unit % n_kv_heads_), worker);
   };
   run_units(*exec_, n_split * n_kv_heads_, plan.first_slot + plan.n_slots, merge_unit);
 }
@@ -225,19 +227,20 @@ void FlashJob::attend_block(const FlatRows& flat, int worker) const {
     for (int i = 0; i < flat.n; ++i) {
       const int64_t position = position_of(flat, i);
       const int64_t first = first_visible(position) / kSpanTokens;
-      float* o = total.o + static_cast<int64_t>(i) * head_dim_;
-      const float* o2 = part.o + static_cast<int64_t>(i) * head_dim_;
+      float* o = total.o + static_cast<int64_t>(i) * value_dim_;
+      const float* o2 = part.o + static_cast<int64_t>(i) * value_dim_;
       if (span == first) {
         total.m[i] = part.m[i];
         total.l[i] = part.l[i];
-        std::copy_n(o2, head_dim_, o);
+        std::copy_n(o2, value_dim_, o);
       } else if (span > first && span <= position / kSpanTokens) {
-        table.merge_span(total.m + i, total.l + i, o, part.m + i, part.l + i, o2, head_dim_);
+        table.merge_span(total.m + i, total.l + i, o, part.m + i, part.l + i, o2, value_dim_);
       }
     }
   }
   for (int i = 0; i < flat.n; ++i) {
-    store_result(flat, i, total.o + static_cast<int64_t>(i) * head_dim_, total.l[i]);
+    float* o = total.o + static_cast<int64_t>(i) * value_dim_;
+    finish_row(flat, i, {.m = total.m + i, .l = total.l + i, .o = o}, worker);
   }
 }
 
@@ -247,10 +250,14 @@ void FlashJob::attend_span(const FlatRows& flat, int64_t span, const SpanState& 
   std::array<const std::byte*, kSpanPages> v{};
   std::array<int64_t, kMaxAttendRows> first{};
   std::array<int64_t, kMaxAttendRows> last{};
+  std::array<float, kMaxAttendRows> slopes{};
   for (int i = 0; i < flat.n; ++i) {
     const int64_t position = position_of(flat, i);
     first[static_cast<size_t>(i)] = first_visible(position);
     last[static_cast<size_t>(i)] = position;
+    if (job_->slopes != nullptr) {
+      slopes[static_cast<size_t>(i)] = job_->slopes[head_of(flat, i)];
+    }
   }
   // Pages that no row sees are not touched.
   const int64_t end_page = position_of(flat, flat.n - 1) / kPageTokens + 1;
@@ -271,6 +278,7 @@ void FlashJob::attend_span(const FlatRows& flat, int64_t span, const SpanState& 
   args.q_stride = q_stride_;
   args.n_rows = flat.n;
   args.head_dim = head_dim_;
+  args.value_dim = value_dim_;
   args.k = k.data();
   args.v = v.data();
   args.n_pages = static_cast<int>(n_pages);
@@ -279,6 +287,7 @@ void FlashJob::attend_span(const FlatRows& flat, int64_t span, const SpanState& 
   args.last_visible = last.data();
   args.scale = job_->scale;
   args.soft_cap = job_->soft_cap;
+  args.slopes = job_->slopes == nullptr ? nullptr : slopes.data();
   args.m = state.m;
   args.l = state.l;
   args.o = state.o;
@@ -287,7 +296,7 @@ void FlashJob::attend_span(const FlatRows& flat, int64_t span, const SpanState& 
 }
 
 // The second pass of a split sequence: its spans in order, as attend_block merges them.
-void FlashJob::merge_rows(const SequencePlan& plan, int kv_head) const {
+void FlashJob::merge_rows(const SequencePlan& plan, int kv_head, int worker) const {
   const auto& table = exec_->kernels();
   FlatRows flat{.sequence = plan.rows, .kv_head = kv_head, .n = static_cast<int>(plan.n_flat)};
   for (int64_t i = 0; i < plan.n_flat; ++i) {
@@ -299,16 +308,25 @@ void FlashJob::merge_rows(const SequencePlan& plan, int kv_head) const {
     const SpanState total = slots(slot_of(first));
     for (int64_t span = first + 1; span <= position / kSpanTokens; ++span) {
       const SpanState part = slots(slot_of(span));
-      table.merge_span(total.m, total.l, total.o, part.m, part.l, part.o, head_dim_);
+      table.merge_span(total.m, total.l, total.o, part.m, part.l, part.o, value_dim_);
     }
-    store_result(flat, i, total.o, *total.l);
+    finish_row(flat, i, total, worker);
   }
 }
 
-void FlashJob::store_result(const FlatRows& flat, int64_t index, float* o, float l) const {
-  exec_->kernels().finish_attend(o, l, head_dim_);
-  float* out = job_->out.row(row_of(flat, index)) + head_of(flat, index) * head_dim_;
-  std::copy_n(o, head_dim_, out);
+// The sink joins as one more span, a single key without a value; then o / l goes to `out`.
+void FlashJob::finish_row(const FlatRows& flat, int64_t index, const SpanState& state,
+                          int worker) const {
+  const auto& table = exec_->kernels();
+  const int64_t head = head_of(flat, index);
+  if (job_->sinks != nullptr) {
+    float* nothing = scratch_block(worker, 1);
+    std::fill_n(nothing, value_dim_, 0.0F);
+    const float one = 1.0F;
+    table.merge_span(state.m, state.l, state.o, job_->sinks + head, &one, nothing, value_dim_);
+  }
+  table.finish_attend(state.o, *state.l, value_dim_);
+  std::copy_n(state.o, value_dim_, job_->out.row(row_of(flat, index)) + head * value_dim_);
 }
 
 }  // namespace

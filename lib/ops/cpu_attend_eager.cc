@@ -31,6 +31,7 @@ struct PageReader {
   const std::byte* v;
   PageType type;
   int head_dim;
+  int value_dim;
 
   [[nodiscard]] float key(int slot, int d) const {
     if (type == PageType::kF32) {
@@ -43,9 +44,9 @@ struct PageReader {
 
   [[nodiscard]] float value(int slot, int d) const {
     if (type == PageType::kF32) {
-      return reinterpret_cast<const float*>(v)[slot * head_dim + d];
+      return reinterpret_cast<const float*>(v)[slot * value_dim + d];
     }
-    const int at = (slot / 2 * ((head_dim + 1) / 2 * 2) + d) * 2 + slot % 2;
+    const int at = (slot / 2 * ((value_dim + 1) / 2 * 2) + d) * 2 + slot % 2;
     return bf16_to_f32(reinterpret_cast<const uint16_t*>(v)[at]);
   }
 };
@@ -55,33 +56,47 @@ PageReader page_at(const Attend& job, const SequenceRows& sequence, int kv_head,
   return {.k = job.pages.k_of(page, kv_head),
           .v = job.pages.v_of(page, kv_head),
           .type = job.pages.type,
-          .head_dim = job.pages.head_dim};
+          .head_dim = job.pages.head_dim,
+          .value_dim = job.pages.value_dim};
 }
 
-// scores[j] = capped(scale * q . k_j) for the visible positions j = first .. last.
-void fill_scores(const Attend& job, const SequenceRows& sequence, const float* q, int kv_head,
-                 int64_t first, std::span<float> scores) {
+// The query of one row and head, and the positions it sees.
+struct QueryRow {
+  const SequenceRows* sequence = nullptr;
+  const float* q = nullptr;
+  int head = 0;
+  int kv_head = 0;
+  int64_t first = 0;
+  int64_t last = 0;
+};
+
+// scores[j] = capped(scale * q . k_j), with ALiBi less slope * distance, for j = first .. last.
+void fill_scores(const Attend& job, const QueryRow& row, std::span<float> scores) {
   for (size_t j = 0; j < scores.size(); ++j) {
-    const int64_t position = first + static_cast<int64_t>(j);
-    const PageReader page = page_at(job, sequence, kv_head, position);
+    const int64_t position = row.first + static_cast<int64_t>(j);
+    const PageReader page = page_at(job, *row.sequence, row.kv_head, position);
     const int slot = static_cast<int>(position % kPageTokens);
     float dot = 0.0F;
     for (int d = 0; d < job.pages.head_dim; ++d) {
-      const float value = job.pages.type == PageType::kBF16 ? round_to_bf16_operand(q[d]) : q[d];
+      const float q = row.q[d];
+      const float value = job.pages.type == PageType::kBF16 ? round_to_bf16_operand(q) : q;
       dot = std::fma(value, page.key(slot, d), dot);
     }
     dot *= job.scale;
     scores[j] = job.soft_cap > 0.0F ? soft_capped(dot, job.soft_cap) : dot;
+    if (job.slopes != nullptr) {
+      scores[j] -= job.slopes[row.head] * static_cast<float>(row.last - position);
+    }
   }
 }
 
-// scores becomes e^(score - max); gives their sum.
-float exponentiate(std::span<float> scores) {
-  float largest = scores[0];
+// scores becomes e^(score - max); gives their sum, the sink's share included.
+float exponentiate(std::span<float> scores, const float* sink) {
+  float largest = sink != nullptr ? *sink : scores[0];
   for (const float score : scores) {
     largest = score > largest ? score : largest;
   }
-  float sum = 0.0F;
+  float sum = sink != nullptr ? exp_of(*sink - largest) : 0.0F;
   for (float& score : scores) {
     score = exp_of(score - largest);
     sum += score;
@@ -89,23 +104,26 @@ float exponentiate(std::span<float> scores) {
   return sum;
 }
 
-void attend_row(const Attend& job, const SequenceRows& sequence, int64_t row, int head) {
-  const int head_dim = job.pages.head_dim;
-  const int kv_head = head / (job.n_heads / job.pages.n_kv_heads);
-  const int64_t last = sequence.first_position + row - sequence.first_row;
-  const int64_t first = job.window > 0 ? std::max<int64_t>(0, last - job.window + 1) : 0;
-  std::vector<float> scores(static_cast<size_t>(last - first + 1));
-  const int64_t column = static_cast<int64_t>(head) * head_dim;
-  fill_scores(job, sequence, job.q.row(row) + column, kv_head, first, scores);
-  const float sum = exponentiate(scores);
-  float* out = job.out.row(row) + column;
-  std::fill_n(out, head_dim, 0.0F);
+void attend_row(const Attend& job, const SequenceRows& sequence, int64_t index, int head) {
+  QueryRow row;
+  row.sequence = &sequence;
+  row.q = job.q.row(index) + static_cast<int64_t>(head) * job.pages.head_dim;
+  row.head = head;
+  row.kv_head = head / (job.n_heads / job.pages.n_kv_heads);
+  row.last = sequence.first_position + index - sequence.first_row;
+  row.first = job.window > 0 ? std::max<int64_t>(0, row.last - job.window + 1) : 0;
+  std::vector<float> scores(static_cast<size_t>(row.last - row.first + 1));
+  fill_scores(job, row, scores);
+  const float sum = exponentiate(scores, job.sinks != nullptr ? job.sinks + head : nullptr);
+  const int value_dim = job.pages.value_dim;
+  float* out = job.out.row(index) + static_cast<int64_t>(head) * value_dim;
+  std::fill_n(out, value_dim, 0.0F);
   for (size_t j = 0; j < scores.size(); ++j) {
-    const int64_t position = first + static_cast<int64_t>(j);
-    const PageReader page = page_at(job, sequence, kv_head, position);
+    const int64_t position = row.first + static_cast<int64_t>(j);
+    const PageReader page = page_at(job, sequence, row.kv_head, position);
     const int slot = static_cast<int>(position % kPageTokens);
     const float weight = scores[j] / sum;
-    for (int d = 0; d < head_dim; ++d) {
+    for (int d = 0; d < value_dim; ++d) {
       out[d] = std::fma(weight, page.value(slot, d), out[d]);
     }
   }

@@ -3,7 +3,10 @@
 // ops/cpu_rows.cc.
 #include "ops/cpu_backend.h"
 
+#include <cmath>
+
 #include "base/check.h"
+#include "base/det_math.h"
 #include "ops/cpu_parts.h"
 #include "quant/packed.h"
 
@@ -35,17 +38,19 @@ size_t CpuBackend::split_bytes(const SplitLimits& limits) {
 }
 
 void CpuBackend::attend(const Attend& job, int layer) {
-  check_same_shape(job.q, job.out);
+  check_rows(job.q);
+  check_rows(job.out);
   check_pages(job.pages);
   check_sequences(job.sequences, job.q.n_rows);
   FATHOM_CHECK(job.n_heads > 0 && job.n_heads % job.pages.n_kv_heads == 0);
   FATHOM_CHECK(job.q.n_cols == static_cast<int64_t>(job.n_heads) * job.pages.head_dim);
-  FATHOM_CHECK(job.window >= 0);
+  FATHOM_CHECK(job.out.n_cols == static_cast<int64_t>(job.n_heads) * job.pages.value_dim);
+  FATHOM_CHECK(job.out.n_rows == job.q.n_rows && job.window >= 0);
   if (job.kind == AttentionKind::kEager) {
     attend_eager(*exec_, job);
   } else {
     SpanBuffers buffers;
-    if (job.pages.head_dim <= limits_.head_dim) {
+    if (job.pages.value_dim <= limits_.head_dim) {
       buffers.n_slots = split_slots(limits_);
       buffers.m = split_;
       buffers.l = buffers.m + state_bytes(buffers.n_slots) / sizeof(float);
@@ -71,6 +76,28 @@ void check_sequences(std::span<const SequenceRows> sequences, int64_t n_rows) {
 void check_pages(const PagedView& pages) {
   FATHOM_CHECK(pages.base != nullptr && pages.n_kv_heads > 0);
   FATHOM_CHECK(pages.head_dim > 0 && pages.head_dim <= kMaxHeadDim);
+  FATHOM_CHECK(pages.value_dim > 0 && pages.value_dim <= pages.head_dim);
+}
+
+void check_norm(const Norm& norm) {
+  FATHOM_CHECK(norm.kind == NormKind::kLayer || (norm.weight != nullptr && norm.bias == nullptr));
+}
+
+void apply_norm(const kernels::KernelTable& table, const Norm& norm, const float* x, int64_t n,
+                float* y) {
+  if (norm.kind == NormKind::kRms) {
+    table.rms_norm(x, norm.weight, n, norm.eps, y);
+  } else {
+    table.layer_norm(x, norm.weight, norm.bias, n, norm.eps, y);
+  }
+}
+
+float sigmoid_of(float x) {
+  constexpr float kLimit = 700.0F;  // of det_exp
+  if (std::isnan(x)) {
+    return x;
+  }
+  return static_cast<float>(1.0 / (1.0 + det_exp(-std::clamp(x, -kLimit, kLimit))));
 }
 
 DType type_of(const RowForms& forms) {

@@ -44,6 +44,17 @@ void run_rows(const Exec& exec, int64_t n_rows, int64_t n_cols, const F& fn) {
   run_units(exec, (n_rows + per_unit - 1) / per_unit, n_rows * n_cols, unit_of_rows);
 }
 
+// fn(row, first, n) for pieces of at most 2048 columns: one row may be long.
+template <class F>
+void run_pieces(const Exec& exec, const Rows& rows, const F& fn) {
+  constexpr int64_t kPiece = 2048;
+  const int64_t n_pieces = (rows.n_cols + kPiece - 1) / kPiece;
+  run_units(exec, rows.n_rows * n_pieces, rows.n_rows * rows.n_cols, [&](int64_t unit, int) {
+    const int64_t first = unit % n_pieces * kPiece;
+    fn(unit / n_pieces, first, std::min(kPiece, rows.n_cols - first));
+  });
+}
+
 // Aborts unless the rows are a proper view.
 inline void check_rows(const Rows& rows) {
   FATHOM_CHECK(rows.n_rows >= 0 && rows.n_cols > 0 && rows.stride >= rows.n_cols);
@@ -62,6 +73,16 @@ void check_sequences(std::span<const SequenceRows> sequences, int64_t n_rows);
 
 // Aborts unless the pages' shape is one that the kernels can take.
 void check_pages(const PagedView& pages);
+
+// Aborts unless the norm has what its kind needs.
+void check_norm(const Norm& norm);
+
+// y[n] = norm(x); x and y may be the same.
+void apply_norm(const kernels::KernelTable& table, const Norm& norm, const float* x, int64_t n,
+                float* y);
+
+// 1 / (1 + e^-x), in double and rounded once.
+float sigmoid_of(float x);
 
 // How the observer is told that packed activations are held.
 DType type_of(const RowForms& forms);
@@ -88,7 +109,7 @@ class WatchedRows {
   Rows rows_;
 };
 
-// Buffers for the partial results of attention's spans: `n_slots` slots of m, l and o [head_dim].
+// Buffers for the partial results of attention's spans: `n_slots` slots of m, l and o [value_dim].
 struct SpanBuffers {
   float* m = nullptr;
   float* l = nullptr;

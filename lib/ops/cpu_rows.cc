@@ -1,5 +1,5 @@
-// Operations that treat each row by itself: embedding, norms, packing, sums, soft cap, rope tables.
-// Called by model through Backend. Read next: ops/cpu_matmul.cc.
+// Operations that treat each row by itself: embedding, norms, packing, rope tables.
+// Called by model through Backend. Read next: ops/cpu_elements.cc, ops/cpu_matmul.cc.
 #include "base/check.h"
 #include "base/det_math.h"
 #include "ops/cpu_backend.h"
@@ -24,9 +24,25 @@ void CpuBackend::embed(const quant::PackedMatrix& table, std::span<const int32_t
   exec_->observe(site, out);
 }
 
+void CpuBackend::add_positions(const quant::PackedMatrix& table, std::span<const int64_t> positions,
+                               int64_t offset, const Rows& x, const Site& site) {
+  check_rows(x);
+  FATHOM_CHECK(x.n_rows == static_cast<int64_t>(positions.size()) && x.n_cols == table.n_cols);
+  FATHOM_CHECK(static_cast<size_t>(x.n_cols) * sizeof(float) <= kWorkerScratchBytes);
+  run_rows(*exec_, x.n_rows, x.n_cols, [&](int64_t i, int worker) {
+    const int64_t row = positions[static_cast<size_t>(i)] + offset;
+    FATHOM_CHECK(row >= 0 && row < table.n_rows);
+    auto* learned = reinterpret_cast<float*>(exec_->scratch(worker));
+    quant::unpack_row(table, row, learned);
+    exec_->kernels().add(x.row(i), learned, x.n_cols, x.row(i));
+  });
+  exec_->observe(site, x);
+}
+
 void CpuBackend::norm_pack(const Rows& x, const Norm& norm, PackedRows& out, const Site& site) {
   check_rows(x);
-  FATHOM_CHECK(x.n_cols == out.n_cols() && norm.weight != nullptr);
+  check_norm(norm);
+  FATHOM_CHECK(x.n_cols == out.n_cols());
   FATHOM_CHECK(static_cast<size_t>(x.n_cols) * sizeof(float) <= kWorkerScratchBytes);
   out.resize(x.n_rows);
   const auto& kernels = exec_->kernels();
@@ -34,7 +50,7 @@ void CpuBackend::norm_pack(const Rows& x, const Norm& norm, PackedRows& out, con
   run_rows(*exec_, x.n_rows, x.n_cols, [&](int64_t i, int worker) {
     float* normed = exec_->observed() ? watched.rows().row(i)
                                       : reinterpret_cast<float*>(exec_->scratch(worker));
-    kernels.rms_norm(x.row(i), norm.weight, x.n_cols, norm.eps, normed);
+    apply_norm(kernels, norm, x.row(i), x.n_cols, normed);
     if (!pack_row(kernels, normed, x.n_cols, i, 0, out)) {
       exec_->report_fault(site, i);
     }
@@ -46,11 +62,10 @@ void CpuBackend::norm_pack(const Rows& x, const Norm& norm, PackedRows& out, con
 
 void CpuBackend::norm(const Rows& x, const Norm& norm, const Rows& out, const Site& site) {
   check_same_shape(x, out);
-  FATHOM_CHECK(norm.weight != nullptr);
+  check_norm(norm);
   const auto& kernels = exec_->kernels();
-  run_rows(*exec_, x.n_rows, x.n_cols, [&](int64_t i, int) {
-    kernels.rms_norm(x.row(i), norm.weight, x.n_cols, norm.eps, out.row(i));
-  });
+  run_rows(*exec_, x.n_rows, x.n_cols,
+           [&](int64_t i, int) { apply_norm(kernels, norm, x.row(i), x.n_cols, out.row(i)); });
   exec_->observe(site, out);
 }
 
@@ -66,25 +81,49 @@ void CpuBackend::pack(const Rows& x, PackedRows& out, const Site& site) {
   exec_->observe(site, x, type_of(out.forms()));
 }
 
-void CpuBackend::add(const Rows& x, const Rows& y, const Site& site) {
-  check_same_shape(x, y);
-  run_rows(*exec_, x.n_rows, x.n_cols,
-           [&](int64_t i, int) { exec_->kernels().add(x.row(i), y.row(i), x.n_cols, x.row(i)); });
-  exec_->observe(site, x);
+void CpuBackend::gather_pack(const Rows& x, std::span<const int32_t> rows, PackedRows& out,
+                             const Site& site) {
+  check_rows(x);
+  FATHOM_CHECK(x.n_cols == out.n_cols());
+  const auto n_rows = static_cast<int64_t>(rows.size());
+  out.resize(n_rows);
+  const WatchedRows watched(exec_->observed(), n_rows, x.n_cols);
+  run_rows(*exec_, n_rows, x.n_cols, [&](int64_t i, int) {
+    const int32_t row = rows[static_cast<size_t>(i)];
+    FATHOM_CHECK(row >= 0 && row < x.n_rows);
+    if (!pack_row(exec_->kernels(), x.row(row), x.n_cols, i, 0, out)) {
+      exec_->report_fault(site, i);
+    }
+    if (exec_->observed()) {
+      std::copy_n(x.row(row), x.n_cols, watched.rows().row(i));
+    }
+  });
+  if (exec_->observed()) {
+    exec_->observe(site, watched.rows(), type_of(out.forms()));
+  }
 }
 
-void CpuBackend::soft_cap(const Rows& x, float cap, const Site& site) {
+void CpuBackend::pack_heads(const Rows& x, int n_heads, int64_t first, int64_t step,
+                            PackedRows& out, const Site& site) {
   check_rows(x);
-  FATHOM_CHECK(cap > 0.0F);
-  // One row of logits is long: cut it.
-  constexpr int64_t kPiece = 2048;
-  const int64_t n_pieces = (x.n_cols + kPiece - 1) / kPiece;
-  run_units(*exec_, x.n_rows * n_pieces, x.n_rows * x.n_cols, [&](int64_t unit, int) {
-    const int64_t first = unit % n_pieces * kPiece;
-    const int64_t n = std::min(kPiece, x.n_cols - first);
-    exec_->kernels().soft_cap(x.row(unit / n_pieces) + first, n, cap);
+  const int64_t n_cols = out.n_cols();
+  FATHOM_CHECK(n_heads > 0 && first >= 0 && step >= 0);
+  FATHOM_CHECK(first + (n_heads - 1) * step + n_cols <= x.n_cols);
+  const int64_t n_rows = n_heads * x.n_rows;
+  out.resize(n_rows);
+  const WatchedRows watched(exec_->observed(), n_rows, n_cols);
+  run_rows(*exec_, n_rows, n_cols, [&](int64_t i, int) {
+    const float* values = x.row(i % x.n_rows) + first + i / x.n_rows * step;
+    if (!pack_row(exec_->kernels(), values, n_cols, i, 0, out)) {
+      exec_->report_fault(site, i);
+    }
+    if (exec_->observed()) {
+      std::copy_n(values, n_cols, watched.rows().row(i));
+    }
   });
-  exec_->observe(site, x);
+  if (exec_->observed()) {
+    exec_->observe(site, watched.rows(), type_of(out.forms()));
+  }
 }
 
 void CpuBackend::fill_rope(std::span<const int64_t> positions, std::span<const float> inv_freq,

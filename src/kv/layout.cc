@@ -9,6 +9,16 @@
 
 namespace fathom::kv {
 
+namespace {
+
+// K or V of one head in one page, `dim` values a position.
+int64_t half_bytes(PageType type, int dim) {
+  const int64_t padded = type == PageType::kBF16 ? (int64_t{dim} + 1) / 2 * 2 : dim;
+  return kPageTokens * padded * (type == PageType::kBF16 ? 2 : 4);
+}
+
+}  // namespace
+
 std::string_view name_of(PageType type) {
   return type == PageType::kBF16 ? "bf16" : "f32";
 }
@@ -23,15 +33,16 @@ PageType parse_page_type(std::string_view name) {
        fmt::format("KV page type '{}' is not one of bf16, f32", std::string(name)));
 }
 
-int64_t head_bytes(const PageShape& shape) {
-  const int64_t dims =
-      shape.type == PageType::kBF16 ? (shape.head_dim + 1) / 2 * 2 : shape.head_dim;
-  const int64_t value_bytes = shape.type == PageType::kBF16 ? 2 : 4;
-  return kPageTokens * dims * value_bytes;
+int64_t key_bytes(const PageShape& shape) {
+  return half_bytes(shape.type, shape.head_dim);
+}
+
+int64_t value_bytes(const PageShape& shape) {
+  return half_bytes(shape.type, shape.value_dim);
 }
 
 int64_t page_layer_bytes(const PageShape& shape) {
-  return 2 * head_bytes(shape) * shape.n_kv_heads;
+  return (key_bytes(shape) + value_bytes(shape)) * shape.n_kv_heads;
 }
 
 int64_t pool_bytes(const PageShape& shape, int64_t n_pages) {

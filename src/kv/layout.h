@@ -15,7 +15,8 @@ struct PageShape {
   PageType type = PageType::kBF16;
   int n_layers = 0;
   int n_kv_heads = 0;
-  int head_dim = 0;
+  int head_dim = 0;   // of K
+  int value_dim = 0;  // of V
 };
 
 // "bf16", "f32"
@@ -25,8 +26,9 @@ std::string_view name_of(PageType type);
 // list of ours.
 PageType parse_page_type(std::string_view name);
 
-// Bytes of K (the same for V) of one head in one page.
-int64_t head_bytes(const PageShape& shape);
+// Bytes of K, and of V, of one head in one page: multiples of 64.
+int64_t key_bytes(const PageShape& shape);
+int64_t value_bytes(const PageShape& shape);
 
 // Bytes of one page in one layer.
 int64_t page_layer_bytes(const PageShape& shape);

@@ -1,6 +1,7 @@
 // Pages of all layers in one region: [layer][page][kv_head][K | V].
 //
-//   base_ + layer * (n_pages * page_layer_bytes) + page * page_layer_bytes + head * 2 * head_bytes
+//   base_ + layer * (n_pages * page_layer_bytes) + page * page_layer_bytes
+//     + head * (key_bytes + value_bytes)
 //
 // A page number stands for the same 64 positions in every layer; its owner count says how many page
 // tables hold it. The free list is a stack: the page given back last is handed out first (its bytes
@@ -70,11 +71,12 @@ PagedView PagePool::view(int layer) const {
   PagedView view;
   view.page_stride_bytes = page_layer_bytes(shape_);
   view.base = base_ + layer * n_pages() * view.page_stride_bytes;
-  view.head_stride_bytes = 2 * head_bytes(shape_);
-  view.v_offset_bytes = head_bytes(shape_);
+  view.head_stride_bytes = key_bytes(shape_) + value_bytes(shape_);
+  view.v_offset_bytes = key_bytes(shape_);
   view.type = shape_.type;
   view.n_kv_heads = shape_.n_kv_heads;
   view.head_dim = shape_.head_dim;
+  view.value_dim = shape_.value_dim;
   return view;
 }
 

@@ -78,7 +78,8 @@ kv::PageShape page_shape(const model::ModelConfig& config, PageType type) {
   return {.type = type,
           .n_layers = static_cast<int>(config.n_layers),
           .n_kv_heads = layer.n_kv_heads,
-          .head_dim = layer.head_dim};
+          .head_dim = layer.head_dim,
+          .value_dim = layer.head_dim};
 }
 
 ops::SplitLimits split_limits(const model::ModelConfig& config, int64_t context,

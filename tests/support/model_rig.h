@@ -217,7 +217,7 @@ class ModelRig {
   [[nodiscard]] kv::PageShape page_shape(const RigOptions& options) const {
     const model::LayerOptions& layer = plan_.config.layers.front();
     return {options.page_type, static_cast<int>(plan_.config.n_layers), layer.n_kv_heads,
-            layer.head_dim};
+            layer.head_dim, layer.head_dim};
   }
 
   [[nodiscard]] ops::SplitLimits split_limits(const RigOptions& options) const {

@@ -15,7 +15,7 @@ class NoSink final : public TextSink {
 };
 
 TEST(Batch, LaysSequencesOneAfterTheOther) {
-  constexpr kv::PageShape kShape = {PageType::kBF16, 1, 1, 4};
+  constexpr kv::PageShape kShape = {PageType::kBF16, 1, 1, 4, 4};
   MemoryPool memory("kv", static_cast<size_t>(kv::pool_bytes(kShape, 4)));
   kv::PagePool pages(memory, kShape, 4);
   NoSink sink;

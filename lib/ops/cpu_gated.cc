@@ -1,0 +1,211 @@
+// The feed-forward's first half: gate and up, the activation, and the packed hidden values, fused
+// so that gate and up are stored only when somebody watches. Called by model through Backend. Read
+// next: ops/cpu_matmul.cc, ops/cpu_grouped.cc.
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "ops/cpu_backend.h"
+#include "ops/cpu_matmul.h"
+#include "ops/cpu_parts.h"
+
+namespace fathom::ops {
+
+using quant::kGroupRows;
+
+namespace {
+
+constexpr int64_t kPlainBlocks = kBlockCols / kGatedCols;  // packed blocks of a unit without a gate
+
+int64_t blocks_of(const GatedLinear& linear) {
+  return (linear.up.n_rows + kGatedCols - 1) / kGatedCols;
+}
+
+// True when every group of up lies directly behind the same group of gate.
+bool are_joined(const GatedLinear& linear) {
+  const int64_t bytes = quant::group_bytes(linear.gate.type, linear.gate.n_cols);
+  return linear.gate.type == linear.up.type && linear.up.data == linear.gate.data + bytes &&
+         linear.gate.group_stride_bytes == 2 * bytes && linear.up.group_stride_bytes == 2 * bytes;
+}
+
+}  // namespace
+
+void apply_hidden(const kernels::KernelTable& table, const HiddenActivation& hidden,
+                  const float* gate, const float* up, int64_t n, float* y) {
+  const auto activation = static_cast<size_t>(hidden.activation);
+  if (gate == nullptr) {
+    table.activate[activation](up, n, y);
+  } else if (hidden.clamp > 0.0F) {
+    table.clamped_swiglu(gate, up, n, hidden.clamp, y);
+  } else {
+    table.gated[activation](gate, up, n, y);
+  }
+}
+
+int64_t GatedProduct::n_column_units(const GatedLinear& linear) {
+  const int64_t per_unit = linear.gate.data == nullptr ? kPlainBlocks : 1;
+  return (blocks_of(linear) + per_unit - 1) / per_unit;
+}
+
+void GatedProduct::run_unit(const GatedLinear& linear, int64_t column_unit, int64_t first_row,
+                            int64_t n_rows, int worker) const {
+  const bool gated = linear.gate.data != nullptr;
+  const int64_t first_block = column_unit * (gated ? 1 : kPlainBlocks);
+  const int n_groups = gated ? kGatedGroups : kTileGroups;
+  Tile tile{.first_group = first_block * kGatedGroups, .first_row = first_row, .n_rows = n_rows};
+  tile.n_groups =
+      static_cast<int>(std::min<int64_t>(n_groups, linear.up.n_groups() - tile.first_group));
+  if (gated) {
+    run_gated(linear, first_block, tile, worker);
+  } else {
+    run_plain(linear, first_block, tile, worker);
+  }
+}
+
+// Gate and up of one unit side by side in C: [rows][gate 32 | up 32], or, when joined, 16 columns
+// of each in turn, which are sorted here.
+void GatedProduct::run_gated(const GatedLinear& linear, int64_t block, Tile tile,
+                             int worker) const {
+  const auto& table = exec_->kernels();
+  std::byte* scratch = exec_->scratch(worker);
+  float* c = block_of(scratch);
+  const bool joined = are_joined(linear);
+  const int n_groups = tile.n_groups;
+  if (joined) {
+    quant::PackedMatrix both = linear.gate;
+    both.group_stride_bytes /= 2;
+    Tile wide = tile;
+    wide.first_group *= 2;
+    wide.n_groups *= 2;
+    multiply(table, both, rows_, wide, {.out = c, .stride = kBlockCols, .scratch = scratch});
+  } else {
+    multiply(table, linear.gate, rows_, tile, {.out = c, .stride = kBlockCols, .scratch = scratch});
+    multiply(table, linear.up, rows_, tile,
+             {.out = c + kGatedCols, .stride = kBlockCols, .scratch = scratch});
+  }
+  for (int64_t i = 0; i < tile.n_rows; ++i) {
+    float* row = c + i * kBlockCols;
+    if (joined && n_groups == 2) {  // g0 u0 g1 u1 -> g0 g1 u0 u1
+      std::swap_ranges(row + kGroupRows, row + ptrdiff_t{2} * kGroupRows,
+                       row + ptrdiff_t{2} * kGroupRows);
+    }
+    float* up_row = joined && n_groups == 1 ? row + kGroupRows : row + kGatedCols;
+    finish_row(linear, block, tile.first_row + i, row, up_row);
+  }
+}
+
+void GatedProduct::run_plain(const GatedLinear& linear, int64_t first_block, const Tile& tile,
+                             int worker) const {
+  std::byte* scratch = exec_->scratch(worker);
+  float* c = block_of(scratch);
+  multiply(exec_->kernels(), linear.up, rows_, tile,
+           {.out = c, .stride = kBlockCols, .scratch = scratch});
+  const int64_t n_blocks = std::min(kPlainBlocks, blocks_of(linear) - first_block);
+  for (int64_t i = 0; i < tile.n_rows; ++i) {
+    for (int64_t b = 0; b < n_blocks; ++b) {
+      float* up_row = c + i * kBlockCols + b * kGatedCols;
+      finish_row(linear, first_block + b, tile.first_row + i, nullptr, up_row);
+    }
+  }
+}
+
+void GatedProduct::finish_row(const GatedLinear& linear, int64_t block, int64_t row,
+                              float* gate_row, float* up_row) const {
+  const auto& table = exec_->kernels();
+  const int64_t first = block * kGatedCols;
+  const int64_t n = std::min(kGatedCols, linear.up.n_rows - first);
+  if (gate_row != nullptr && linear.gate_bias != nullptr) {
+    table.add(gate_row, linear.gate_bias + first, n, gate_row);
+  }
+  if (linear.up_bias != nullptr) {
+    table.add(up_row, linear.up_bias + first, n, up_row);
+  }
+  alignas(64) std::array<float, kGatedCols> h;
+  apply_hidden(table, linear.hidden, gate_row, up_row, n, h.data());
+  if (watched_.gate != nullptr && gate_row != nullptr) {
+    std::copy_n(gate_row, n, watched_.gate->row(row) + first);
+  }
+  if (watched_.up != nullptr) {
+    std::copy_n(up_row, n, watched_.up->row(row) + first);
+  }
+  if (watched_.hidden != nullptr) {
+    std::copy_n(h.data(), n, watched_.hidden->row(row) + first);
+  }
+  if (!pack_row(table, h.data(), n, row, block, *out_)) {
+    exec_->report_fault(site_, row);
+  }
+}
+
+void check_gated(const kernels::KernelTable& table, const GatedLinear& linear,
+                 const PackedRows& x) {
+  check_weight(table, linear.up, x);
+  if (linear.gate.data == nullptr) {
+    FATHOM_CHECK(linear.gate_bias == nullptr && linear.hidden.clamp == 0.0F);
+    return;
+  }
+  check_weight(table, linear.gate, x);
+  FATHOM_CHECK(linear.gate.n_rows == linear.up.n_rows && linear.hidden.clamp >= 0.0F);
+}
+
+void CpuBackend::gated_linear(const PackedRows& x, const GatedLinear& linear, PackedRows& out,
+                              int layer) {
+  check_gated(exec_->kernels(), linear, x);
+  const int64_t ffn_size = linear.up.n_rows;
+  FATHOM_CHECK(out.n_cols() == ffn_size && &x != &out);
+  out.resize(x.n_rows());
+  if (x.n_rows() == 0) {
+    return;
+  }
+  const bool watched = exec_->observed();
+  const bool gated = linear.gate.data != nullptr;
+  const WatchedRows gate(watched && gated, x.n_rows(), ffn_size);
+  const WatchedRows up(watched, x.n_rows(), ffn_size);
+  const WatchedRows hidden(watched, x.n_rows(), ffn_size);
+  GatedProduct::Watched stores;
+  if (watched) {
+    stores = {.gate = gated ? &gate.rows() : nullptr, .up = &up.rows(), .hidden = &hidden.rows()};
+  }
+  const Site site{.layer = layer, .name = "ffn_hidden"};
+  const GatedProduct product(*exec_, x, out, site, stores);
+  const RowCut cut = cut_rows(x.n_rows());
+  const int64_t n_columns = GatedProduct::n_column_units(linear);
+  exec_->threads().run(n_columns * cut.n_blocks, [&](int64_t unit, int worker) {
+    const int64_t first_row = unit / n_columns * cut.per_block;
+    const int64_t n_rows = std::min(cut.per_block, x.n_rows() - first_row);
+    product.run_unit(linear, unit % n_columns, first_row, n_rows, worker);
+  });
+  if (watched && gated) {
+    exec_->observe({.layer = layer, .name = "ffn_gate"}, gate.rows());
+  }
+  if (watched) {
+    exec_->observe({.layer = layer, .name = "ffn_up"}, up.rows());
+    exec_->observe(site, hidden.rows(), type_of(out.forms()));
+  }
+}
+
+void CpuBackend::gate_pack(const Rows& gate, const Rows& up, const HiddenActivation& hidden,
+                           PackedRows& out, int layer) {
+  check_rows(up);
+  const bool gated = gate.data != nullptr;
+  if (gated) {
+    check_same_shape(gate, up);
+  }
+  FATHOM_CHECK(up.n_cols == out.n_cols() && (gated || hidden.clamp == 0.0F));
+  FATHOM_CHECK(static_cast<size_t>(up.n_cols) * sizeof(float) <= kWorkerScratchBytes);
+  out.resize(up.n_rows);
+  const Site site{.layer = layer, .name = "ffn_hidden"};
+  const WatchedRows watched(exec_->observed(), up.n_rows, up.n_cols);
+  run_rows(*exec_, up.n_rows, up.n_cols, [&](int64_t i, int worker) {
+    float* h = exec_->observed() ? watched.rows().row(i)
+                                 : reinterpret_cast<float*>(exec_->scratch(worker));
+    apply_hidden(exec_->kernels(), hidden, gated ? gate.row(i) : nullptr, up.row(i), up.n_cols, h);
+    if (!pack_row(exec_->kernels(), h, up.n_cols, i, 0, out)) {
+      exec_->report_fault(site, i);
+    }
+  });
+  if (exec_->observed()) {
+    exec_->observe(site, watched.rows(), type_of(out.forms()));
+  }
+}
+
+}  // namespace fathom::ops
