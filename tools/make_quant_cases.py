@@ -152,6 +152,46 @@ def iq4_xs(b):
     return out
 
 
+E2M1 = [Fraction(x, 2) for x in (0, 1, 2, 3, 4, 6, 8, 12)]
+
+
+def mxfp4(b):
+    return [
+        Fraction(2) ** (b[0] - 127) * (E2M1[c % 8] if c < 8 else -E2M1[c % 8])
+        for c in nibbles(b[1:])
+    ]
+
+
+def f32(b):
+    return Fraction(struct.unpack("<f", bytes(b))[0])
+
+
+def i4_group(b):
+    return [f32(b[:4]) * (c - b[4]) for c in nibbles(b[5:])]
+
+
+def i8_group(b):
+    return [f32(b[:4]) * (c - b[4]) for c in b[5:]]
+
+
+def f8(b, n_fraction, bias):
+    """Sign, exponent, fraction; None where the value is no number (the tables say which)."""
+    sign, exponent, fraction = b >> 7, b >> n_fraction & 2 ** (7 - n_fraction) - 1, b % 2**n_fraction
+    if exponent == 0:
+        value = Fraction(fraction, 2**n_fraction) * Fraction(2) ** (1 - bias)
+    else:
+        value = (1 + Fraction(fraction, 2**n_fraction)) * Fraction(2) ** (exponent - bias)
+    return -value if sign else value
+
+
+def f8_e4m3(b):
+    return [None if x & 127 == 127 else f8(x, 3, 7) for x in b]
+
+
+def f8_e5m2(b):
+    return [None if x & 127 > 124 else f8(x, 2, 15) for x in b]  # 124 and 252: infinities
+
+
 # name: (bytes of a block, offsets of its f16 fields, function)
 FORMATS = {
     "Q4_0": (18, [0], q4_0),
@@ -169,8 +209,21 @@ FORMATS = {
 }
 
 
+# name: (bytes of a block, offset of its f32 or None, function)
+F32_FORMATS = {
+    "MXFP4": (17, None, mxfp4),
+    "I4_GROUP": (21, 0, i4_group),
+    "I8_GROUP": (37, 0, i8_group),
+}
+
+F8_FORMATS = {"F8_E4M3": f8_e4m3, "F8_E5M2": f8_e5m2}
+INFINITY = {0x7C: 0x7F800000, 0xFC: 0xFF800000}  # of E5M2
+
+
 def round_f32(x):
-    """Nearest float32 of a rational, ties to even, as its bits."""
+    """Nearest float32 of a rational, ties to even, as its bits; None is NaN."""
+    if x is None:
+        return 0x7FC00000
     if x == 0:
         return 0
     sign, x = (1 << 31 if x < 0 else 0), abs(x)
@@ -209,6 +262,22 @@ def main():
             block = random_block(random, n_bytes, halves)
             words = "".join(f"{round_f32(x):08x}" for x in values_of(block))
             print(name, bytes(block).hex(), words)
+    for seed, (name, (n_bytes, at, values_of)) in enumerate(F32_FORMATS.items()):
+        random = Random(seed + 101)
+        for _ in range(3):
+            block = [random.byte() for _ in range(n_bytes)]
+            if at is None:
+                block[0] = block[0] % 64 + 96  # exponents from 2^-31 to 2^32
+            else:
+                block[at + 3] = block[at + 3] & 0x80 | 0x3C  # scales near 2^-7, of both signs
+            words = "".join(f"{round_f32(x):08x}" for x in values_of(block))
+            print(name, bytes(block).hex(), words)
+    for name, values_of in F8_FORMATS.items():  # every byte
+        block = list(range(256))
+        words = [round_f32(x) for x in values_of(block)]
+        if name == "F8_E5M2":
+            words = [INFINITY.get(b, word) for b, word in zip(block, words, strict=True)]
+        print(name, bytes(block).hex(), "".join(f"{word:08x}" for word in words))
 
 
 if __name__ == "__main__":

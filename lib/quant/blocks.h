@@ -109,6 +109,28 @@ struct BlockIQ4_XS {
   uint8_t qs[128];
 };
 
+// x = 2^(e - 128) * kE2M1Doubled[nibble], nibbles as Q4_0; e = 255 is no scale (NaN). Source: OCP
+// Microscaling Formats 1.0, sections 5.2 and 5.3.3.
+struct BlockMXFP4 {
+  uint8_t e;
+  uint8_t qs[16];
+};
+
+// x = d * (code - zero), nibbles as Q4_0; d: the bytes of an f32. In memory only: what readers of
+// GPTQ, AWQ and compressed-tensors checkpoints make.
+struct BlockI4Group {
+  uint8_t d[4];
+  uint8_t zero;
+  uint8_t qs[16];
+};
+
+// The same with a byte for each code.
+struct BlockI8Group {
+  uint8_t d[4];
+  uint8_t zero;
+  uint8_t qs[32];
+};
+
 static_assert(sizeof(BlockQ4_0) == 18);
 static_assert(sizeof(BlockQ4_1) == 20);
 static_assert(sizeof(BlockQ5_0) == 22);
@@ -121,5 +143,8 @@ static_assert(sizeof(BlockQ4_K) == 144);
 static_assert(sizeof(BlockQ5_K) == 176);
 static_assert(sizeof(BlockQ6_K) == 210);
 static_assert(sizeof(BlockIQ4_XS) == 136);
+static_assert(sizeof(BlockMXFP4) == 17);
+static_assert(sizeof(BlockI4Group) == 21);
+static_assert(sizeof(BlockI8Group) == 37);
 
 }  // namespace fathom::quant

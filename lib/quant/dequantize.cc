@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/half.h"
 #include "quant/pack.h"
+#include "quant/small_floats.h"
 
 namespace fathom::quant {
 
@@ -16,7 +17,7 @@ namespace {
 // File rows need not be aligned: blocks are copied out before they are read.
 template <typename Block>
 void dequantize_blocks(const std::byte* row, int64_t n_cols, float* out) {
-  constexpr bool kIsSuper = sizeof(Block) > sizeof(BlockQ8_0);
+  constexpr bool kIsSuper = sizeof(Block) > sizeof(BlockI8Group);
   constexpr int kValues = kIsSuper ? kSuperValues : kBlockValues;
   FATHOM_CHECK(n_cols % kValues == 0);
   for (int64_t k = 0; k < n_cols; k += kValues) {
@@ -33,6 +34,13 @@ void widen(const std::byte* row, int64_t n_cols, float* out) {
     uint16_t bits = 0;
     std::memcpy(&bits, row + k * 2, sizeof bits);
     out[k] = kConvert(bits);
+  }
+}
+
+template <float (*kConvert)(uint8_t)>
+void widen_bytes(const std::byte* row, int64_t n_cols, float* out) {
+  for (int64_t k = 0; k < n_cols; ++k) {
+    out[k] = kConvert(std::to_integer<uint8_t>(row[k]));
   }
 }
 
@@ -59,6 +67,16 @@ void dequantize_row(DType type, const std::byte* row, int64_t n_cols, float* out
       return dequantize_blocks<BlockQ8_0>(row, n_cols, out);
     case DType::kIQ4_NL:
       return dequantize_blocks<BlockIQ4_NL>(row, n_cols, out);
+    case DType::kMXFP4:
+      return dequantize_blocks<BlockMXFP4>(row, n_cols, out);
+    case DType::kI4Group:
+      return dequantize_blocks<BlockI4Group>(row, n_cols, out);
+    case DType::kI8Group:
+      return dequantize_blocks<BlockI8Group>(row, n_cols, out);
+    case DType::kF8_E4M3:
+      return widen_bytes<f8_e4m3_to_f32>(row, n_cols, out);
+    case DType::kF8_E5M2:
+      return widen_bytes<f8_e5m2_to_f32>(row, n_cols, out);
     case DType::kQ2_K:
       return dequantize_blocks<BlockQ2_K>(row, n_cols, out);
     case DType::kQ3_K:

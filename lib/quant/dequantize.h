@@ -13,6 +13,9 @@ void dequantize_block(const BlockQ5_0& block, float* out);
 void dequantize_block(const BlockQ5_1& block, float* out);
 void dequantize_block(const BlockQ8_0& block, float* out);
 void dequantize_block(const BlockIQ4_NL& block, float* out);
+void dequantize_block(const BlockMXFP4& block, float* out);
+void dequantize_block(const BlockI4Group& block, float* out);
+void dequantize_block(const BlockI8Group& block, float* out);
 
 // out: [256]
 void dequantize_block(const BlockQ2_K& block, float* out);

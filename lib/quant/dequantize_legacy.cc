@@ -1,9 +1,12 @@
 // Reference conversion of the formats with one scale per 32 values.
 // Called by quant/dequantize.cc. Read next: quant/dequantize_kquants.cc. Source: ggml (see
 // quant/blocks.h).
+#include <cstring>
+
 #include "base/half.h"
 #include "quant/dequantize.h"
 #include "quant/packed_block.h"
+#include "quant/small_floats.h"
 
 namespace fathom::quant {
 
@@ -82,6 +85,33 @@ void dequantize_block(const BlockIQ4_NL& block, float* out) {
     const NibblePair code = nibbles_of(block.qs[j]);
     out[j] = d * static_cast<float>(kIq4Values[code.low]);
     out[j + kHalf] = d * static_cast<float>(kIq4Values[code.high]);
+  }
+}
+
+void dequantize_block(const BlockMXFP4& block, float* out) {
+  const float d = half_of_e8m0(block.e);
+  for (int j = 0; j < kHalf; ++j) {
+    const NibblePair code = nibbles_of(block.qs[j]);
+    out[j] = d * static_cast<float>(kE2M1Doubled[code.low]);
+    out[j + kHalf] = d * static_cast<float>(kE2M1Doubled[code.high]);
+  }
+}
+
+void dequantize_block(const BlockI4Group& block, float* out) {
+  float d = 0.0F;
+  std::memcpy(&d, block.d, sizeof d);
+  for (int j = 0; j < kHalf; ++j) {
+    const NibblePair code = nibbles_of(block.qs[j]);
+    out[j] = d * static_cast<float>(code.low - block.zero);
+    out[j + kHalf] = d * static_cast<float>(code.high - block.zero);
+  }
+}
+
+void dequantize_block(const BlockI8Group& block, float* out) {
+  float d = 0.0F;
+  std::memcpy(&d, block.d, sizeof d);
+  for (int j = 0; j < kBlockValues; ++j) {
+    out[j] = d * static_cast<float>(block.qs[j] - block.zero);
   }
 }
 

@@ -28,6 +28,12 @@ PackTileFn packer_of(DType type) {
   switch (type) {
     case DType::kF32:
       return pack_tile_f32;
+    case DType::kMXFP4:
+      return pack_tile_mxfp4;
+    case DType::kI4Group:
+      return pack_tile_i4_group;
+    case DType::kI8Group:
+      return pack_tile_i8_group;
     case DType::kF16:
       return pack_tile_f16_as_bf16;
     case DType::kBF16:
@@ -60,6 +66,12 @@ PackTileFn packer_of(DType type) {
   }
 }
 
+// True where a packer takes the file's rows as they are; the others become floats first.
+bool is_moved(const PackGroup& job) {
+  return packer_of(job.file_type) != nullptr &&
+         job.packed_type == packed_type_of(job.file_type, false);
+}
+
 // File rows of one tile, from column `first` on.
 struct TileRows {
   const std::byte* start[kGroupRows];
@@ -78,9 +90,8 @@ struct StagedRows {
   alignas(64) std::byte values[kGroupRows][kTileK * sizeof(float)];
   const std::byte* start[kGroupRows];
 
-  StagedRows(const PackGroup& job, int64_t first, int n) {
+  StagedRows(const PackGroup& job, int64_t first, int n, bool as_floats) {
     const TileRows rows(job, first);
-    const bool as_floats = job.packed_type == DType::kF32;
     for (size_t r = 0; r < kGroupRows; ++r) {
       std::memset(values[r], 0, sizeof values[r]);
       start[r] = values[r];
@@ -97,15 +108,18 @@ struct StagedRows {
 
 uint32_t pack_one_tile(const PackGroup& job, int64_t first, PackTile tile) {
   const auto n = static_cast<int>(std::min<int64_t>(kTileK, job.n_cols - first));
-  const bool becomes_f32 = job.packed_type == DType::kF32 && job.file_type != DType::kF32;
-  if (becomes_f32 || n % kBlockK != 0) {
-    const StagedRows staged(job, first, n);
+  const bool as_floats = !is_moved(job);
+  const PackTileFn pack = as_floats && job.packed_type == DType::kBF16 ? pack_tile_f32_as_bf16
+                          : as_floats                                  ? pack_tile_f32
+                                                                       : packer_of(job.file_type);
+  if (as_floats || n % kBlockK != 0) {
+    const StagedRows staged(job, first, n, as_floats);
     tile.rows = staged.start;
-    return packer_of(becomes_f32 ? DType::kF32 : job.file_type)(tile);
+    return pack(tile);
   }
   const TileRows rows(job, first);
   tile.rows = rows.start;
-  return packer_of(job.file_type)(tile);
+  return pack(tile);
 }
 
 // The 32 values of block b of a row.
@@ -137,9 +151,7 @@ void unpack_block(const TileRow& row, int b, float* out) {
 }  // namespace
 
 int pack_group(const PackGroup& job) {
-  FATHOM_CHECK(packer_of(job.file_type) != nullptr);
-  FATHOM_CHECK(job.packed_type == DType::kF32 ||
-               job.packed_type == packed_type_of(job.file_type, false));
+  FATHOM_CHECK(is_moved(job) || job.packed_type == DType::kF32 || job.packed_type == DType::kBF16);
   uint32_t bad_rows = 0;
   PackTile tile;
   tile.out = job.out;

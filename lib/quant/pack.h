@@ -17,16 +17,17 @@ void dequantize_row(DType type, const std::byte* row, int64_t n_cols, float* out
 
 struct PackGroup {
   DType file_type;    // as stored
-  DType packed_type;  // packed_type_of(file_type, ...)
+  DType packed_type;  // see pack_group
   std::array<const std::byte*, kGroupRows> rows =
       {};  // starts of 16 file rows; nullptr: a zero row
   int64_t n_cols = 0;
   std::byte* out = nullptr;  // group_bytes(packed_type, n_cols), 64-byte aligned
 };
 
-// Packs one group. Returns -1, or the index (0..15) of a row that holds a scale or value that is
-// NaN or infinite (the caller names tensor and row). F16 to BF16 rounds to nearest even; bf16 and
-// f32 keep their bits, except that bf16 magnitudes below 2^-50 become 0 (docs/numbers.md).
+// Packs one group. `packed_type` is packed_type_of(file_type, ...), or BF16 or F32 for any file
+// type. Returns -1, or the index (0..15) of a row that holds a scale or value that is NaN or
+// infinite, also after rounding (the caller names tensor and row). To BF16 rounds to nearest even;
+// bf16 and f32 keep their bits, except that bf16 magnitudes below 2^-50 become 0 (docs/numbers.md).
 int pack_group(const PackGroup& job);
 
 // One row of a packed matrix as floats [n_cols]: the dequantized value.

@@ -1,11 +1,26 @@
-// Rearranging codes of one, two and four bits for 16 rows at a time.
-// Called by quant/pack_legacy.cc, pack_kquants.cc. Read next: quant/packed.h (high1, high2, codes2,
-// nibbles).
+// Rearranging codes of one to eight bits for 16 rows at a time.
+// Called by quant/pack_legacy.cc, pack_group32.cc, pack_kquants.cc. Read next: quant/packed.h
+// (high1, high2, codes2, nibbles).
 #pragma once
 
 #include "quant/pack_tile.h"
 
 namespace fathom::quant {
+
+// Bytes of codes: code + 128 of Q8_0 flips the top bit; nibble bytes stay as they are (byte j of qs
+// holds codes j and j + 16, as `nibbles` wants them).
+template <int kVectors, uint32_t kFlip>
+inline void move_codes(const PackTile& tile, ptrdiff_t offset, int b) {
+  for (int quad = 0; quad < kQuads; ++quad) {
+    for (int v = 0; v < kVectors; v += 4) {
+      Words word[4];
+      load_turned(tile.rows + ptrdiff_t{quad} * kQuad, offset + ptrdiff_t{4} * v, word);
+      for (int i = 0; i < 4; ++i) {
+        store_vector(word[i] ^ kFlip, b * kVectors + v + i, quad, tile.out + tile.layout.codes);
+      }
+    }
+  }
+}
 
 // Nibbles in K-quant order: 32 bytes at `offset` whose low halves are 32-block `low` and high
 // halves 32-block `high`. In `nibbles` k and k + 16 of one block share a byte.

@@ -79,6 +79,15 @@ Words check_f32(Words bits, Words* bad) {
   return bits;
 }
 
+// f32 to a bf16 operand, to nearest even; what rounds to Inf is bad as well.
+Words round_f32(Words bits, Words* bad) {
+  const Words rounded = ((bits & 0x7FFFFFFFU) + 0x7FFFU + (bits >> 16 & 1U)) >> 16;
+  // A NaN's fraction may round up into the sign: the magnitude then is 0x8000, still too large.
+  *bad |= at_least(rounded, kBf16Inf);
+  const Words keep = Words{} - at_least(bits & 0x7FFFFFFFU, std::bit_cast<uint32_t>(kBf16Tiny));
+  return (rounded | (bits >> 16 & 0x8000U)) & keep;
+}
+
 }  // namespace
 
 uint32_t pack_tile_bf16(const PackTile& tile) {
@@ -91,6 +100,22 @@ uint32_t pack_tile_f16_as_bf16(const PackTile& tile) {
 
 uint32_t pack_tile_f32(const PackTile& tile) {
   return pack_dwords<check_f32>(tile, tile.n_blocks * kBlockK);
+}
+
+uint32_t pack_tile_f32_as_bf16(const PackTile& tile) {
+  Words bad[kQuads] = {};
+  for (int quad = 0; quad < kQuads; ++quad) {
+    for (int at = 0; at < tile.n_blocks * kBlockK; at += 4) {
+      Words word[4];
+      load_turned(tile.rows + ptrdiff_t{quad} * kQuad, static_cast<ptrdiff_t>(at) * 4, word);
+      for (int i = 0; i < 4; i += 2) {
+        const Words low = round_f32(word[i], &bad[quad]);
+        const Words high = round_f32(word[i + 1], &bad[quad]);
+        store_vector(low | high << 16, (at + i) / 2, quad, tile.out);
+      }
+    }
+  }
+  return bits_of_rows(bad);
 }
 
 }  // namespace fathom::quant

@@ -36,21 +36,6 @@ uint32_t move_scales(const PackTile& tile, ptrdiff_t offset, int b, std::byte* s
   return bad_rows;
 }
 
-// Bytes of codes: code + 128 of Q8_0 flips the top bit; nibble bytes stay as they are (byte j of qs
-// holds codes j and j + 16, as `nibbles` wants them).
-template <int kVectors, uint32_t kFlip>
-void move_codes(const PackTile& tile, ptrdiff_t offset, int b) {
-  for (int quad = 0; quad < kQuads; ++quad) {
-    for (int v = 0; v < kVectors; v += 4) {
-      Words word[4];
-      load_turned(tile.rows + ptrdiff_t{quad} * kQuad, offset + ptrdiff_t{4} * v, word);
-      for (int i = 0; i < 4; ++i) {
-        store_vector(word[i] ^ kFlip, b * kVectors + v + i, quad, tile.out + tile.layout.codes);
-      }
-    }
-  }
-}
-
 template <typename Block>
 concept HasMin = requires(Block block) {
   block.m;

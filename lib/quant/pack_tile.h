@@ -32,9 +32,13 @@ uint32_t pack_tile_q4_k(const PackTile& tile);
 uint32_t pack_tile_q5_k(const PackTile& tile);
 uint32_t pack_tile_q6_k(const PackTile& tile);
 uint32_t pack_tile_iq4_xs(const PackTile& tile);
+uint32_t pack_tile_mxfp4(const PackTile& tile);
+uint32_t pack_tile_i4_group(const PackTile& tile);
+uint32_t pack_tile_i8_group(const PackTile& tile);
 uint32_t pack_tile_bf16(const PackTile& tile);
 uint32_t pack_tile_f16_as_bf16(const PackTile& tile);
 uint32_t pack_tile_f32(const PackTile& tile);
+uint32_t pack_tile_f32_as_bf16(const PackTile& tile);
 
 // Four dwords in one register (a GNU vector: SSE2, NEON or plain code, as the machine has it). Lane
 // = row.

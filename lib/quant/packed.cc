@@ -108,6 +108,16 @@ TileLayout tile_layout(DType type, int n_blocks) {
       b.super_scales(false, kSubBytes32);
       b.codes(kNibbles);
       break;
+    case DType::kMXFP4:
+      b.layout.scales = b.section(kGroupRows * n_blocks);
+      b.codes(kNibbles);
+      break;
+    case DType::kI4Group:
+    case DType::kI8Group:
+      b.layout.scales = b.section(kGroupRows * 4 * n_blocks);
+      b.layout.zeros = b.section(kGroupRows * n_blocks);
+      b.codes(type == DType::kI4Group ? kNibbles : kBytes);
+      break;
     case DType::kBF16:
       b.codes(kBytes * 2);
       break;
@@ -121,11 +131,14 @@ TileLayout tile_layout(DType type, int n_blocks) {
 bool is_packed_type(DType type) {
   switch (type) {
     case DType::kF16:
+    case DType::kF8_E4M3:
+    case DType::kF8_E5M2:
     case DType::kI8:
     case DType::kI16:
     case DType::kI32:
     case DType::kI64:
     case DType::kF64:
+    case DType::kU8:
       return false;
     default:
       return true;
@@ -136,7 +149,9 @@ DType packed_type_of(DType type, bool as_f32) {
   if (as_f32) {
     return DType::kF32;
   }
-  return type == DType::kF16 ? DType::kBF16 : type;
+  const bool is_short_float =
+      type == DType::kF16 || type == DType::kF8_E4M3 || type == DType::kF8_E5M2;
+  return is_short_float ? DType::kBF16 : type;
 }
 
 int64_t group_bytes(DType type, int64_t n_cols) {

@@ -16,6 +16,9 @@
 //   Q3_K            d f16 [16]  packed6 [192] (scale + 32)          codes2 [nb][2][16][4]  high1
 //   Q2_K            d f16 [16]  dmin f16 [16]  bytes [16 g][16 r] = scale | min << 4   codes2
 //   IQ4_XS          d f16 [16]  packed6 as [8 b][16 r] bytes (scale, 0..63)     nibbles
+//   MXFP4           exponents u8 [nb][16] (E8M0)                    nibbles
+//   I4_GROUP        scales f32 [nb][16]  zeros u8 [nb][16]          nibbles
+//   I8_GROUP        scales f32 [nb][16]  zeros u8 [nb][16]          bytes [nb][8][16][4], the code
 //   BF16            bf16 [k/2][16][2]
 //   F32             f32 [k][16]
 //
@@ -32,7 +35,8 @@
 //
 // The code that multiplies is unsigned: value = scale * (code - zero) (- min), zero = 8 (Q4_0),
 // 16 (Q5_0), 128 (Q8_0), 32 (Q6_K), 4 (Q3_K), 0 for types with a minimum; IQ4 maps the nibble
-// through the code book + 128, zero = 128.
+// through the code book + 128, zero = 128. MXFP4 maps it through twice the E2M1 values + 12, zero =
+// 12, and its scale is half of what the exponent says. I4_GROUP and I8_GROUP carry their zero.
 //
 // Called by kernels, ops, model/load. Read next: quant/pack.h.
 #pragma once
@@ -51,9 +55,10 @@ inline constexpr int kSegmentK = 512;  // K after which a partial sum joins the 
 
 // Byte offsets of the sections inside a tile of `n_blocks` 32-blocks; -1 where there is none.
 struct TileLayout {
-  int scales = -1;  // f16 per block, or d
+  int scales = -1;  // f16 (f32, E8M0) per block, or d
   int mins = -1;    // f16 per block, or dmin
   int sub = -1;     // packed6, int8 or nibble-pair sub-scales
+  int zeros = -1;   // u8 per block: zero points
   int codes = -1;   // nibbles, bytes, codes2, or the floats
   int high = -1;    // high1 or high2
   int bytes = 0;    // size of the tile, a multiple of 64
@@ -65,8 +70,8 @@ TileLayout tile_layout(DType type, int n_blocks);
 // True for the types above.
 bool is_packed_type(DType type);
 
-// What a matrix of file type `type` is packed as: F16 becomes BF16, others keep their type; all
-// become F32 when `as_f32` (--compute f32).
+// What a matrix of file type `type` is packed as: F16 and F8 become BF16, others keep their type;
+// all become F32 when `as_f32` (--compute f32).
 DType packed_type_of(DType type, bool as_f32);
 
 // Bytes of one group of 16 rows with `n_cols` columns (rounded up to 32 for F32 and BF16).

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/half.h"
+#include "quant/small_floats.h"
 
 namespace fathom::quant {
 
@@ -36,6 +37,11 @@ int high1_at(const TileRow& row, int b, int k) {
   return std::to_integer<int>(mask[bit / 8]) >> (bit % 8) & 1;
 }
 
+// The zero point of a 32-block.
+int zero_at(const TileRow& row, int b) {
+  return std::to_integer<int>(row.tile[row.layout.zeros + b * kGroupRows + row.r]);
+}
+
 // The signed code that multiplies: code - zero.
 int code_at(const TileRow& row, int b, int k) {
   const TileLayout& at = row.layout;
@@ -58,6 +64,12 @@ int code_at(const TileRow& row, int b, int k) {
     case DType::kIQ4_NL:
     case DType::kIQ4_XS:
       return kIq4Values[nibble_at(row, b, k)];
+    case DType::kMXFP4:
+      return kE2M1Doubled[nibble_at(row, b, k)];
+    case DType::kI4Group:
+      return nibble_at(row, b, k) - zero_at(row, b);
+    case DType::kI8Group:
+      return code_byte(row.tile + at.codes, 8 * b + k / 4, row.r, k % 4) - zero_at(row, b);
     default:  // Q4_1, Q4_K
       return nibble_at(row, b, k);
   }
@@ -93,8 +105,25 @@ SubScale sub_scale_at(const TileRow& row, int g) {
   }
 }
 
+float block_scale_at(const TileRow& row, int b) {
+  const std::byte* scales = row.tile + row.layout.scales;
+  const int at = b * kGroupRows + row.r;
+  switch (row.type) {
+    case DType::kMXFP4:
+      return half_of_e8m0(std::to_integer<uint8_t>(scales[at]));
+    case DType::kI4Group:
+    case DType::kI8Group: {
+      float scale = 0.0F;
+      std::memcpy(&scale, scales + ptrdiff_t{at} * 4, sizeof scale);
+      return scale;
+    }
+    default:
+      return f16_at(scales, at);
+  }
+}
+
 void read_block_scale(const TileRow& row, int b, PackedRow* out) {
-  out->scale[0] = f16_at(row.tile + row.layout.scales, b * kGroupRows + row.r);
+  out->scale[0] = block_scale_at(row, b);
   if (has_min(row.type)) {
     out->min[0] = -f16_at(row.tile + row.layout.mins, b * kGroupRows + row.r);
   }
@@ -143,7 +172,7 @@ int packed6_at(const std::byte* section, int j) {
 PackedRow read_packed_row(const TileRow& row, int b) {
   PackedRow out = {};
   for (int k = 0; k < kBlockK; ++k) {
-    out.w[k] = static_cast<int8_t>(code_at(row, b, k));
+    out.w[k] = static_cast<int16_t>(code_at(row, b, k));
   }
   if (row.layout.sub < 0) {
     read_block_scale(row, b, &out);

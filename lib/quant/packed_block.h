@@ -13,9 +13,9 @@ namespace fathom::quant {
 
 // One row of a block: value[k] = scale[g] * w[k] - min[g], g = k / group_k.
 struct PackedRow {
-  int8_t w[kBlockK];  // code - zero
-  float scale[2];     // sw = d * sub-scale, exact
-  float min[2];       // mw = dmin * sub-minimum, exact; Q4_1, Q5_1: -m; +0 for types without
+  int16_t w[kBlockK];  // code - zero
+  float scale[2];      // sw = d * sub-scale, exact
+  float min[2];        // mw = dmin * sub-minimum, exact; Q4_1, Q5_1: -m; +0 for types without
 };
 
 // k per scale: 32, or 16 for Q2_K, Q3_K, Q6_K.
@@ -27,6 +27,10 @@ bool has_min(DType type);
 // The values that IQ4 nibbles stand for.
 inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                           1,    13,   25,  38,  53,  69,  89,  113};
+
+// Twice the values that E2M1 nibbles stand for.
+inline constexpr int8_t kE2M1Doubled[16] = {0, 1,  2,  3,  4,  6,  8,  12,
+                                            0, -1, -2, -3, -4, -6, -8, -12};
 
 // Value j (0..255) of a packed6 section.
 int packed6_at(const std::byte* section, int j);

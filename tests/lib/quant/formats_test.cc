@@ -21,6 +21,9 @@ TEST(Formats, SizesMatchTheBlocks) {
   EXPECT_EQ(format_of(DType::kQ6_K).bytes_per_block, int{sizeof(BlockQ6_K)});
   EXPECT_EQ(format_of(DType::kIQ4_NL).bytes_per_block, int{sizeof(BlockIQ4_NL)});
   EXPECT_EQ(format_of(DType::kIQ4_XS).bytes_per_block, int{sizeof(BlockIQ4_XS)});
+  EXPECT_EQ(format_of(DType::kMXFP4).bytes_per_block, int{sizeof(BlockMXFP4)});
+  EXPECT_EQ(format_of(DType::kI4Group).bytes_per_block, int{sizeof(BlockI4Group)});
+  EXPECT_EQ(format_of(DType::kI8Group).bytes_per_block, int{sizeof(BlockI8Group)});
 }
 
 TEST(Formats, NumbersOfTheFile) {
@@ -33,6 +36,7 @@ TEST(Formats, NumbersOfTheFile) {
   EXPECT_EQ(find_ggml_type(20), DType::kIQ4_NL);
   EXPECT_EQ(find_ggml_type(23), DType::kIQ4_XS);
   EXPECT_EQ(find_ggml_type(30), DType::kBF16);
+  EXPECT_EQ(find_ggml_type(39), DType::kMXFP4);
   EXPECT_EQ(find_ggml_type(4), std::nullopt);  // withdrawn: Q4_2
   EXPECT_EQ(find_ggml_type(0xFFFFFFFFU), std::nullopt);
 }
@@ -41,6 +45,8 @@ TEST(Formats, RowBytes) {
   EXPECT_EQ(row_bytes(DType::kF16, 7), 14);
   EXPECT_EQ(row_bytes(DType::kQ4_1, 576), 360);
   EXPECT_EQ(row_bytes(DType::kQ6_K, 512), 420);
+  EXPECT_EQ(row_bytes(DType::kMXFP4, 64), 34);
+  EXPECT_EQ(row_bytes(DType::kF8_E4M3, 7), 7);
 }
 
 }  // namespace

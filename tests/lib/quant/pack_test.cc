@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -15,10 +16,11 @@
 namespace fathom::quant {
 namespace {
 
-constexpr DType kFileTypes[] = {DType::kF32,  DType::kF16,    DType::kBF16,  DType::kQ4_0,
-                                DType::kQ4_1, DType::kQ5_0,   DType::kQ5_1,  DType::kQ8_0,
-                                DType::kQ2_K, DType::kQ3_K,   DType::kQ4_K,  DType::kQ5_K,
-                                DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS};
+constexpr DType kFileTypes[] = {DType::kF32,     DType::kF16,     DType::kBF16,    DType::kQ4_0,
+                                DType::kQ4_1,    DType::kQ5_0,    DType::kQ5_1,    DType::kQ8_0,
+                                DType::kQ2_K,    DType::kQ3_K,    DType::kQ4_K,    DType::kQ5_K,
+                                DType::kQ6_K,    DType::kIQ4_NL,  DType::kIQ4_XS,  DType::kMXFP4,
+                                DType::kI4Group, DType::kI8Group, DType::kF8_E4M3, DType::kF8_E5M2};
 
 // A file matrix of random bytes whose values are all finite, and those values.
 struct FileMatrix {
@@ -92,6 +94,31 @@ struct Packed {
   int64_t bad_row = -1;
 };
 
+// One group of BF16, whatever the file's type.
+struct AlignedGroup {
+  explicit AlignedGroup(int64_t n_cols)
+      : store(static_cast<size_t>(group_bytes(DType::kBF16, n_cols)) + 64) {
+    const auto at = reinterpret_cast<uintptr_t>(store.data());
+    matrix = {DType::kBF16, 16, n_cols, store.data() + (64 - at % 64) % 64,
+              group_bytes(DType::kBF16, n_cols)};
+  }
+
+  int pack(const FileMatrix& file) {
+    PackGroup job;
+    job.file_type = file.type;
+    job.packed_type = DType::kBF16;
+    job.n_cols = file.n_cols;
+    job.out = const_cast<std::byte*>(matrix.data);
+    for (int64_t r = 0; r < kGroupRows; ++r) {
+      job.rows[static_cast<size_t>(r)] = file.row(r);
+    }
+    return pack_group(job);
+  }
+
+  std::vector<std::byte> store;
+  PackedMatrix matrix;
+};
+
 void expect_kept(const FileMatrix& file, bool as_f32) {
   const Packed packed(file, as_f32);
   ASSERT_EQ(packed.bad_row, -1);
@@ -159,6 +186,62 @@ TEST(Pack, NamesTheFirstRowThatIsNotFinite) {
       EXPECT_EQ(Packed(file, false).bad_row, 18) << name_of(c.type) << " at " << c.half_at;
       EXPECT_EQ(Packed(file, true).bad_row, 18) << name_of(c.type) << " at " << c.half_at;
     }
+  }
+}
+
+// Types whose bad values are a single byte: E8M0 255; the NaNs of F8, the infinity of E5M2.
+TEST(Pack, NamesTheRowOfABadByte) {
+  struct Case {
+    DType type;
+    uint8_t bad;
+  };
+
+  for (const Case& c :
+       {Case{DType::kMXFP4, 0xFF}, Case{DType::kF8_E4M3, 0x7F}, Case{DType::kF8_E4M3, 0xFF},
+        Case{DType::kF8_E5M2, 0x7C}, Case{DType::kF8_E5M2, 0xFE}}) {
+    FileMatrix file(c.type, 20, 288, 6);
+    const int64_t at = 17 * row_bytes(c.type, 288) + row_bytes(c.type, 256);
+    file.bytes[static_cast<size_t>(at)] = std::byte{c.bad};
+    EXPECT_EQ(Packed(file, false).bad_row, 17) << name_of(c.type);
+    EXPECT_EQ(Packed(file, true).bad_row, 17) << name_of(c.type);
+  }
+}
+
+TEST(Pack, AnyTypeBecomesBf16ToNearestEven) {
+  for (const DType type : {DType::kF32, DType::kQ4_0, DType::kMXFP4, DType::kI8Group}) {
+    const FileMatrix file(type, 16, 288, 8);
+    AlignedGroup group(288);
+    std::vector<float> out(288);
+    // Random words may round to Inf; then some row must be named.
+    const bool has_large = std::ranges::any_of(
+        file.values, [](float x) { return std::isinf(round_to_bf16_operand(x)); });
+    const int bad = group.pack(file);
+    if (has_large) {
+      EXPECT_GE(bad, 0);
+      continue;
+    }
+    ASSERT_EQ(bad, -1) << name_of(type);
+    for (int64_t r = 0; r < 16; ++r) {
+      unpack_row(group.matrix, r, out.data());
+      for (size_t k = 0; k < 288; ++k) {
+        const float want = file.values[static_cast<size_t>(r) * 288 + k];
+        ASSERT_EQ(out[k], round_to_bf16_operand(want)) << name_of(type) << " " << r << " " << k;
+      }
+    }
+  }
+}
+
+TEST(Pack, F32ThatRoundsToInfinityAsBf16IsBad) {
+  FileMatrix file(DType::kF32, 16, 32, 8);
+  for (size_t i = 0; i < file.values.size(); ++i) {
+    file.values[i] = 1.0F;
+  }
+  const uint32_t words[] = {0x7F7F8000U, 0x7F800000U, 0xFFFFFFFFU, 0x7F7F7FFFU};
+  for (const uint32_t word : words) {
+    file.values[9 * 32 + 5] = std::bit_cast<float>(word);
+    std::memcpy(file.bytes.data(), file.values.data(), file.bytes.size());
+    AlignedGroup group(32);
+    EXPECT_EQ(group.pack(file), word == 0x7F7F7FFFU ? -1 : 9) << std::hex << word;
   }
 }
 

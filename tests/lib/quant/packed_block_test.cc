@@ -74,6 +74,35 @@ TEST(PackedBlock, Q3_KFieldsAndZero) {
   EXPECT_EQ(group_k_of(DType::kQ3_K), 16);
 }
 
+TEST(PackedBlock, MXFP4ScalesAreHalved) {
+  Tile tile(DType::kMXFP4);
+  // Block 1, row 2, k = 0 (low: -1.5) and 16 (high: 6).
+  tile.bytes[static_cast<size_t>(tile.layout.codes + (1 * 4 * 16 + 2) * 4)] = std::byte{0x7B};
+  tile.bytes[static_cast<size_t>(tile.layout.scales + 1 * 16 + 2)] = std::byte{128};  // 2
+  tile.row.r = 2;
+  const PackedRow row = read_packed_row(tile.row, 1);
+  EXPECT_EQ(row.w[0], -3);
+  EXPECT_EQ(row.w[16], 12);
+  EXPECT_EQ(row.scale[0], 1.0F);
+  EXPECT_EQ(read_packed_row(tile.row, 0).scale[0], 0x1p-128F);  // exponent 0
+}
+
+TEST(PackedBlock, GroupsCarryTheirZero) {
+  Tile tile(DType::kI8Group);
+  // Block 3, row 15, k = 31: vector 7, byte 3.
+  tile.bytes[static_cast<size_t>(tile.layout.codes + ((3 * 8 + 7) * 16 + 15) * 4 + 3)] =
+      std::byte{1};
+  tile.bytes[static_cast<size_t>(tile.layout.zeros + 3 * 16 + 15)] = std::byte{255};
+  const float scale = -0.1F;
+  std::memcpy(tile.bytes.data() + tile.layout.scales + (3 * 16 + 15) * 4, &scale, sizeof scale);
+  tile.row.r = 15;
+  const PackedRow row = read_packed_row(tile.row, 3);
+  EXPECT_EQ(row.w[31], -254);
+  EXPECT_EQ(row.w[30], -255);
+  EXPECT_EQ(row.scale[0], scale);
+  EXPECT_FALSE(has_min(DType::kI8Group));
+}
+
 TEST(PackedBlock, Q4_1StoresThePlusMinimum) {
   Tile tile(DType::kQ4_1);
   tile.set16(tile.layout.mins, 0x3C00);

@@ -18,6 +18,9 @@ TEST(Packed, FullTiles) {
   EXPECT_EQ(tile_layout(DType::kQ5_K, 8).bytes, 64 + 192 + 2048 + 512);
   EXPECT_EQ(tile_layout(DType::kQ6_K, 8).bytes, 64 + 256 + 2048 + 1024);
   EXPECT_EQ(tile_layout(DType::kIQ4_XS, 8).bytes, 64 + 128 + 2048);
+  EXPECT_EQ(tile_layout(DType::kMXFP4, 8).bytes, 128 + 2048);
+  EXPECT_EQ(tile_layout(DType::kI4Group, 8).bytes, 512 + 128 + 2048);
+  EXPECT_EQ(tile_layout(DType::kI8Group, 8).bytes, 512 + 128 + 4096);
   EXPECT_EQ(tile_layout(DType::kBF16, 8).bytes, 8192);
   EXPECT_EQ(tile_layout(DType::kF32, 8).bytes, 16384);
 }
@@ -30,6 +33,12 @@ TEST(Packed, SectionsStartOnCacheLines) {
   EXPECT_EQ(q4_1.sub, -1);
   EXPECT_EQ(q4_1.high, -1);
   EXPECT_EQ(q4_1.bytes, 256 + 3 * 256);
+  const TileLayout group = tile_layout(DType::kI4Group, 3);  // 48 zero points in one line
+  EXPECT_EQ(group.scales, 0);
+  EXPECT_EQ(group.mins, -1);
+  EXPECT_EQ(group.zeros, 192);
+  EXPECT_EQ(group.codes, 256);
+  EXPECT_EQ(group.bytes, 256 + 3 * 256);
   const TileLayout q5_k = tile_layout(DType::kQ5_K, 8);
   EXPECT_EQ(q5_k.scales, 0);
   EXPECT_EQ(q5_k.mins, 32);
@@ -47,10 +56,14 @@ TEST(Packed, GroupsAndMatrices) {
 
 TEST(Packed, Types) {
   EXPECT_EQ(packed_type_of(DType::kF16, false), DType::kBF16);
+  EXPECT_EQ(packed_type_of(DType::kF8_E4M3, false), DType::kBF16);
+  EXPECT_EQ(packed_type_of(DType::kF8_E5M2, false), DType::kBF16);
+  EXPECT_EQ(packed_type_of(DType::kMXFP4, false), DType::kMXFP4);
   EXPECT_EQ(packed_type_of(DType::kQ6_K, false), DType::kQ6_K);
   EXPECT_EQ(packed_type_of(DType::kQ6_K, true), DType::kF32);
   EXPECT_TRUE(is_packed_type(DType::kIQ4_XS));
   EXPECT_FALSE(is_packed_type(DType::kF16));
+  EXPECT_FALSE(is_packed_type(DType::kF8_E5M2));
   EXPECT_FALSE(is_packed_type(DType::kI32));
 }
 
