@@ -15,7 +15,7 @@ namespace fathom::kernels {
 namespace {
 
 inline constexpr int kAttendMaxRows = 64;
-inline constexpr int kAttendMaxDim = 512;
+inline constexpr int kAttendMaxDim = 576;
 inline constexpr int kTokenVectors = kPageTokens / 16;
 inline constexpr int kFewAttendRows = 8;  // decode: memory-bound, ask for the next page
 
@@ -51,7 +51,8 @@ class AttendSpan {
       : a_(a),
         s_(*reinterpret_cast<Scratch*>(a.scratch)),
         dims_(kIsBf16 ? a.head_dim + a.head_dim % 2 : a.head_dim),
-        dim_vectors_((a.head_dim + 15) / 16),
+        value_dims_(kIsBf16 ? a.value_dim + a.value_dim % 2 : a.value_dim),
+        dim_vectors_((a.value_dim + 15) / 16),
         q_(a.q),
         q_stride_(a.q_stride) {}
 
@@ -71,9 +72,9 @@ class AttendSpan {
       }
     }
     for (int r = 0; r < a_.n_rows; ++r) {
-      float* const out = a_.o + static_cast<int64_t>(r) * a_.head_dim;
-      for (int d = 0; d < a_.head_dim; d += 16) {
-        const int n = a_.head_dim - d < 16 ? a_.head_dim - d : 16;
+      float* const out = a_.o + static_cast<int64_t>(r) * a_.value_dim;
+      for (int d = 0; d < a_.value_dim; d += 16) {
+        const int n = a_.value_dim - d < 16 ? a_.value_dim - d : 16;
         L::store_n(out + d, L::load(o_of(r) + d), n);
       }
     }
@@ -114,6 +115,7 @@ class AttendSpan {
   }
 
   void attend_page(int page) {
+    const int64_t start = a_.first_position + static_cast<int64_t>(page) * kPageTokens;
     const std::byte* const next_k = next_of(a_.k, page);
     const std::byte* const next_v = next_of(a_.v, page);
     for (int i = 0; i < n_active_; i += kRows) {
@@ -122,7 +124,7 @@ class AttendSpan {
       });
     }
     for (int i = 0; i < n_active_; ++i) {
-      softmax(i);
+      softmax(i, start);
     }
     for (int i = 0; i < n_active_; i += 16) {
       L::store(s_.correction + i, exp_lanes<L>(L::load(s_.correction + i)));
@@ -201,8 +203,9 @@ class AttendSpan {
     }
   }
 
-  // p of active row i from scores to probabilities; the row's m, sum and m - m'.
-  void softmax(int i) {
+  // p of active row i from scores to probabilities; the row's m, sum and m - m'. `start`: the
+  // position of slot 0.
+  void softmax(int i, int64_t start) {
     const ActiveRow& active = s_.active[i];
     float* const p = s_.p[i];
     const bool sees_all = active.first == 0 && active.last == kPageTokens - 1;
@@ -213,6 +216,9 @@ class AttendSpan {
       if (a_.soft_cap != 0.0F) {
         const F cap = L::set1(a_.soft_cap);
         score[v] = L::mul(cap, tanh_lanes<L>(L::div(score[v], cap)));
+      }
+      if (a_.slopes != nullptr) {
+        score[v] = with_slope(active.row, start + 16 * v, score[v]);
       }
       const F seen = sees_all ? score[v] : L::select(visible(active, v), score[v], largest);
       largest = L::larger(seen, largest);
@@ -231,21 +237,28 @@ class AttendSpan {
     a_.m[active.row] = m;
   }
 
+  // score + slope * (key position - last visible), for 16 keys from position `first` on.
+  F with_slope(int row, int64_t first, F score) const {
+    const auto distance = L::add_int(
+        L::set1_int(static_cast<int32_t>(first - a_.last_visible[row])), L::lane_numbers());
+    return L::fma(L::set1(a_.slopes[row]), L::to_float(distance), score);
+  }
+
   static typename L::M visible(const ActiveRow& active, int v) {
     return L::between(active.first - 16 * v, active.last - 16 * v);
   }
 
   // The last dims of V when they fill no vector, zero padded, 64 bytes a step.
   void copy_tail(const std::byte* v) {
-    const int whole = a_.head_dim / 16 * 16;
-    if (whole == a_.head_dim) {
+    const int whole = a_.value_dim / 16 * 16;
+    if (whole == a_.value_dim) {
       return;
     }
     for (int t = 0; t < kPageTokens / kStepDims; ++t) {
       L::store_n(reinterpret_cast<float*>(s_.v_tail + t * 64),
                  L::load_n(reinterpret_cast<const float*>(
-                               v + (static_cast<int64_t>(t) * dims_ + whole) * 4),
-                           dims_ - whole),
+                               v + (static_cast<int64_t>(t) * value_dims_ + whole) * 4),
+                           value_dims_ - whole),
                  16);
     }
   }
@@ -254,15 +267,15 @@ class AttendSpan {
   template <int kR>
   void values(int i, const std::byte* v, const std::byte* next) {
     constexpr int kV = L::kVectors == 1 ? 1 : vectors_for(kR);
-    const int whole = a_.head_dim / 16;
+    const int whole = a_.value_dim / 16;
     int n = 0;
     for (; n + kV <= whole; n += kV) {
       prefetch_values<kV>(next, n);
-      value_block<kV, kR>(i, n, {v + n * 64, 64, static_cast<int64_t>(dims_) * 4});
+      value_block<kV, kR>(i, n, {v + n * 64, 64, static_cast<int64_t>(value_dims_) * 4});
     }
     for (; n < whole; ++n) {
       prefetch_values<1>(next, n);
-      value_block<1, kR>(i, n, {v + n * 64, 64, static_cast<int64_t>(dims_) * 4});
+      value_block<1, kR>(i, n, {v + n * 64, 64, static_cast<int64_t>(value_dims_) * 4});
     }
     if (n < dim_vectors_) {
       value_block<1, kR>(i, n, {s_.v_tail, 64, 64});
@@ -273,7 +286,7 @@ class AttendSpan {
   [[gnu::always_inline]] void prefetch_values(const std::byte* next, int n) const {
     if (next != nullptr) {
       for (int t = 0; t < kPageTokens / kStepDims; ++t) {
-        prefetch_lines(next + (static_cast<int64_t>(t) * dims_ + n * 16) * 4, kV * 64);
+        prefetch_lines(next + (static_cast<int64_t>(t) * value_dims_ + n * 16) * 4, kV * 64);
       }
     }
   }
@@ -307,7 +320,8 @@ class AttendSpan {
   const AttendArgs& a_;
   Scratch& s_;
   int dims_;         // head_dim, even for bf16
-  int dim_vectors_;  // 16 dims each, the last padded
+  int value_dims_;   // value_dim, even for bf16
+  int dim_vectors_;  // of values, 16 dims each, the last padded
   const float* q_;
   int64_t q_stride_;
   int n_active_ = 0;

@@ -87,9 +87,13 @@ struct Avx2 {
     return from_bits({_mm256_cmpgt_epi32(b.lo, a.lo), _mm256_cmpgt_epi32(b.hi, a.hi)});
   }
 
+  static I lane_numbers() {
+    return {_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+            _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15)};
+  }
+
   static M between(int first_lane, int last_lane) {
-    const I lane = {_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
-                    _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15)};
+    const I lane = lane_numbers();
     const M from = less_int(set1_int(first_lane - 1), lane);
     const M to = less_int(lane, set1_int(last_lane + 1));
     return {_mm256_and_ps(from.lo, to.lo), _mm256_and_ps(from.hi, to.hi)};
@@ -185,10 +189,12 @@ struct Avx2 {
     return {_mm256_cvtph_ps(_mm_loadu_si128(v)), _mm256_cvtph_ps(_mm_loadu_si128(v + 1))};
   }
 
-  static F load_u8(const void* p) {
+  static I load_u8_int(const void* p) {
     const __m128i v = _mm_loadu_si128(static_cast<const __m128i*>(p));
-    return to_float({_mm256_cvtepu8_epi32(v), _mm256_cvtepu8_epi32(_mm_srli_si128(v, 8))});
+    return {_mm256_cvtepu8_epi32(v), _mm256_cvtepu8_epi32(_mm_srli_si128(v, 8))};
   }
+
+  static F load_u8(const void* p) { return to_float(load_u8_int(p)); }
 
   static F load_i8(const void* p) {
     const __m128i v = _mm_loadu_si128(static_cast<const __m128i*>(p));

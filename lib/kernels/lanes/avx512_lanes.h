@@ -64,9 +64,14 @@ struct Avx512 {
 
   static M is_nan(F a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
 
+  // 0, 1, .. 15
+  static I lane_numbers() {
+    return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+
   // A lane is true when first <= its number <= last.
   static M between(int first_lane, int last_lane) {
-    const I lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const I lane = lane_numbers();
     return _mm512_mask_cmple_epi32_mask(_mm512_cmpge_epi32_mask(lane, set1_int(first_lane)), lane,
                                         set1_int(last_lane));
   }
@@ -129,10 +134,11 @@ struct Avx512 {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
 
-  static F load_u8(const void* p) {
-    return _mm512_cvtepi32_ps(
-        _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p))));
+  static I load_u8_int(const void* p) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
   }
+
+  static F load_u8(const void* p) { return to_float(load_u8_int(p)); }
 
   static F load_i8(const void* p) {
     return _mm512_cvtepi32_ps(

@@ -86,8 +86,12 @@ inline typename L::F activate_lanes(typename L::F x) {
   } else if constexpr (kActivation == Activation::kGeluErf) {
     const F erf = erf_lanes<L>(L::mul(x, L::set1(kSqrtHalf)));
     return L::mul(L::mul(L::set1(0.5F), x), L::add(one, erf));
+  } else if constexpr (kActivation == Activation::kQuickGelu) {
+    const F u = L::mul(x, L::set1(kSigmoidGelu));
+    return L::div(x, L::add(one, exp_lanes<L>(negate<L>(u))));
   } else {
-    return L::select(L::less(x, L::zero()), L::zero(), x);
+    const F positive = L::select(L::less(x, L::zero()), L::zero(), x);
+    return kActivation == Activation::kRelu2 ? L::mul(positive, positive) : positive;
   }
 }
 

@@ -131,11 +131,68 @@ void rms_norm(const float* x, const float* w, int64_t n, float eps, float* y) no
   });
 }
 
+// Sum over a row of (x - mean)^2; the lanes beyond its end add +0.
+template <class L>
+[[gnu::always_inline]] inline float centred_squares(const float* x, int64_t n, float mean) {
+  auto squares = L::zero();
+  for_lanes<L>(n, [&](int64_t k, int m) {
+    auto v = L::sub(load_some<L>(x + k, m), L::set1(mean));
+    v = m == 16 ? v : L::select(L::between(0, m - 1), v, L::zero());
+    squares = L::fma(v, v, squares);
+  });
+  return L::tree_sum(squares);
+}
+
+template <class L>
+void layer_norm(const float* x, const float* w, const float* b, int64_t n, float eps,
+                float* y) noexcept {
+  auto sum = L::zero();
+  for_lanes<L>(n, [&](int64_t k, int m) { sum = L::add(sum, load_some<L>(x + k, m)); });
+  const float mean = L::tree_sum(sum) / static_cast<float>(n);
+  const float variance = centred_squares<L>(x, n, mean) / static_cast<float>(n);
+  const auto r = L::div(L::set1(1.0F), L::sqrt(L::set1(variance + eps)));
+  for_lanes<L>(n, [&](int64_t k, int m) {
+    auto v = L::mul(L::sub(load_some<L>(x + k, m), L::set1(mean)), r);
+    v = w != nullptr ? L::mul(v, load_some<L>(w + k, m)) : v;
+    v = b != nullptr ? L::add(v, load_some<L>(b + k, m)) : v;
+    store_some<L>(y + k, v, m);
+  });
+}
+
 template <class L, Activation kActivation>
 void gated(const float* gate, const float* up, int64_t n, float* y) noexcept {
   for_lanes<L>(n, [&](int64_t k, int m) {
     const auto a = activate_lanes<L, kActivation>(load_some<L>(gate + k, m));
     store_some<L>(y + k, L::mul(a, load_some<L>(up + k, m)), m);
+  });
+}
+
+template <class L, Activation kActivation>
+void activate_row(const float* x, int64_t n, float* y) noexcept {
+  for_lanes<L>(n, [&](int64_t k, int m) {
+    store_some<L>(y + k, activate_lanes<L, kActivation>(load_some<L>(x + k, m)), m);
+  });
+}
+
+// At most `limit`; NaN stays.
+template <class L>
+inline typename L::F at_most(typename L::F limit, typename L::F x) {
+  return L::select(L::less(limit, x), limit, x);
+}
+
+template <class L>
+inline typename L::F clamp_lanes(typename L::F x, float limit) {
+  const auto low = L::set1(-limit);
+  return at_most<L>(L::set1(limit), L::select(L::less(x, low), low, x));
+}
+
+template <class L>
+void clamped_swiglu(const float* gate, const float* up, int64_t n, float limit, float* y) noexcept {
+  for_lanes<L>(n, [&](int64_t k, int m) {
+    const auto g = at_most<L>(L::set1(limit), load_some<L>(gate + k, m));
+    const auto glu = activate_lanes<L, Activation::kQuickGelu>(g);
+    const auto u = L::add(clamp_lanes<L>(load_some<L>(up + k, m), limit), L::set1(1.0F));
+    store_some<L>(y + k, L::mul(u, glu), m);
   });
 }
 
@@ -150,6 +207,21 @@ template <class L>
 void scale(const float* x, float factor, int64_t n, float* y) noexcept {
   for_lanes<L>(n, [&](int64_t k, int m) {
     store_some<L>(y + k, L::mul(load_some<L>(x + k, m), L::set1(factor)), m);
+  });
+}
+
+template <class L>
+void add_scaled(const float* y, float factor, int64_t n, float* x) noexcept {
+  for_lanes<L>(n, [&](int64_t k, int m) {
+    const auto scaled = L::mul(load_some<L>(y + k, m), L::set1(factor));
+    store_some<L>(x + k, L::add(load_some<L>(x + k, m), scaled), m);
+  });
+}
+
+template <class L>
+void clamp(float* x, int64_t n, float limit) noexcept {
+  for_lanes<L>(n, [&](int64_t k, int m) {
+    store_some<L>(x + k, clamp_lanes<L>(load_some<L>(x + k, m), limit), m);
   });
 }
 
@@ -195,18 +267,30 @@ void rope_pairs(float* x, const float* cos, const float* sin, int64_t n_pairs) n
   }
 }
 
+template <class L, Activation kActivation>
+void fill_activation(KernelTable& table) {
+  table.gated[static_cast<int>(kActivation)] = gated<L, kActivation>;
+  table.activate[static_cast<int>(kActivation)] = activate_row<L, kActivation>;
+}
+
 template <class L>
 void fill_rows(KernelTable& table) {
   table.quantize_row = quantize_row<L>;
   table.round_row_bf16 = place_row<L, true>;
   table.copy_row_f32 = place_row<L, false>;
   table.rms_norm = rms_norm<L>;
-  table.gated[static_cast<int>(Activation::kSilu)] = gated<L, Activation::kSilu>;
-  table.gated[static_cast<int>(Activation::kGeluTanh)] = gated<L, Activation::kGeluTanh>;
-  table.gated[static_cast<int>(Activation::kGeluErf)] = gated<L, Activation::kGeluErf>;
-  table.gated[static_cast<int>(Activation::kRelu)] = gated<L, Activation::kRelu>;
+  table.layer_norm = layer_norm<L>;
+  fill_activation<L, Activation::kSilu>(table);
+  fill_activation<L, Activation::kGeluTanh>(table);
+  fill_activation<L, Activation::kGeluErf>(table);
+  fill_activation<L, Activation::kRelu>(table);
+  fill_activation<L, Activation::kRelu2>(table);
+  fill_activation<L, Activation::kQuickGelu>(table);
+  table.clamped_swiglu = clamped_swiglu<L>;
   table.add = add<L>;
   table.scale = scale<L>;
+  table.add_scaled = add_scaled<L>;
+  table.clamp = clamp<L>;
   table.soft_cap = soft_cap<L>;
   table.rope[static_cast<int>(RopeStyle::kHalves)] = rope_halves<L>;
   table.rope[static_cast<int>(RopeStyle::kPairs)] = rope_pairs<L>;

@@ -16,9 +16,9 @@ using isa_test::first_difference;
 using isa_test::IsaTable;
 using isa_test::Values;
 
-// Bytes of K (and of V) of one head in a page, and some beyond that nothing may touch.
-size_t page_bytes(int type, int head_dim) {
-  const int dims = type == 0 ? head_dim + head_dim % 2 : head_dim;
+// Bytes of K or of V of one head in a page.
+size_t page_bytes(int type, int dim) {
+  const int dims = type == 0 ? dim + dim % 2 : dim;
   return static_cast<size_t>(dims) * kPageTokens * (type == 0 ? 2 : 4);
 }
 
@@ -29,6 +29,10 @@ struct Case {
   int n_tokens;  // in the span
   float soft_cap = 0.0F;
   float spread = 1.0F;  // of q
+  int narrower = 0;     // dims that V lacks
+  bool has_slopes = false;
+
+  [[nodiscard]] int value_dim() const { return head_dim - narrower; }
 };
 
 class AttendIsaTest : public testing::Test {
@@ -41,7 +45,7 @@ class AttendIsaTest : public testing::Test {
 
   Span make_span(const Case& c) {
     Span span;
-    std::vector<float> x(static_cast<size_t>(c.head_dim));
+    std::vector<float> x(static_cast<size_t>(c.head_dim));  // V takes its first values
     const auto fill = [&] {
       for (float& value : x) {
         value = values_.integer(0, 30) == 0 ? values_.denormal() : values_.plain();
@@ -50,13 +54,13 @@ class AttendIsaTest : public testing::Test {
     for (int start = 0; start < c.n_tokens; start += kPageTokens) {
       span.storage.emplace_back(page_bytes(c.type, c.head_dim));
       std::byte* const k = span.storage.back().data();
-      span.storage.emplace_back(page_bytes(c.type, c.head_dim));
+      span.storage.emplace_back(page_bytes(c.type, c.value_dim()));
       std::byte* const v = span.storage.back().data();
       for (int slot = 0; slot < kPageTokens && start + slot < c.n_tokens; ++slot) {
         fill();
         scalar_.write_k[c.type](x.data(), c.head_dim, slot, k);
         fill();
-        scalar_.write_v[c.type](x.data(), c.head_dim, slot, v);
+        scalar_.write_v[c.type](x.data(), c.value_dim(), slot, v);
       }
       span.k.push_back(k);
       span.v.push_back(v);
@@ -74,14 +78,19 @@ class AttendIsaTest : public testing::Test {
         q[static_cast<size_t>(r * q_stride + d)] = round_query(c, values_.plain() * c.spread);
       }
     }
+    std::vector<float> slopes(static_cast<size_t>(c.n_rows));
+    for (float& slope : slopes) {
+      slope = values_.plain();
+    }
     const auto run = [&](const KernelTable& table) {
       const auto n = static_cast<size_t>(c.n_rows);
-      std::vector<float> out(n * static_cast<size_t>(c.head_dim + 2) + 1, -7.0F);
+      std::vector<float> out(n * static_cast<size_t>(c.value_dim() + 2) + 1, -7.0F);
       AttendArgs args;
       args.q = q.data();
       args.q_stride = q_stride;
       args.n_rows = c.n_rows;
       args.head_dim = c.head_dim;
+      args.value_dim = c.value_dim();
       args.k = span.k.data();
       args.v = span.v.data();
       args.n_pages = static_cast<int>(span.k.size());
@@ -90,6 +99,7 @@ class AttendIsaTest : public testing::Test {
       args.last_visible = last.data();
       args.scale = 0.125F;
       args.soft_cap = c.soft_cap;
+      args.slopes = c.has_slopes ? slopes.data() : nullptr;
       args.m = out.data();
       args.l = out.data() + n;
       args.o = out.data() + 2 * n;
@@ -101,7 +111,8 @@ class AttendIsaTest : public testing::Test {
     for (const IsaTable& isa : tables_) {
       const std::vector<float> found = run(isa.table);
       const int64_t at = first_difference(expected, found);
-      ASSERT_EQ(at, -1) << isa.name << " type " << c.type << " head_dim " << c.head_dim << " rows "
+      ASSERT_EQ(at, -1) << isa.name << " type " << c.type << " head_dim " << c.head_dim
+                        << " value_dim " << c.value_dim() << " slopes " << c.has_slopes << " rows "
                         << c.n_rows << " tokens " << c.n_tokens << ": element " << at << " is "
                         << found[static_cast<size_t>(at)] << ", scalar "
                         << expected[static_cast<size_t>(at)];
@@ -213,6 +224,48 @@ TEST_F(AttendIsaTest, RowsThatSeeDifferentPages) {
       }
       compare({type, 48, n_rows, 320}, first, last);
     }
+  }
+}
+
+// Latents: keys up to 576 wide, values the first part of them.
+TEST_F(AttendIsaTest, ValuesNarrowerThanKeys) {
+  for (const int type : {0, 1}) {
+    for (const int narrower : {1, 3, 8, 15, 16, 40, 63}) {
+      for (const int n_rows : {1, 5, 16}) {
+        Case c{type, 64, n_rows, 150};
+        c.narrower = narrower;
+        compare_causal(c, 1, 0);
+        c.head_dim = 79;
+        compare_causal(c, 1, 70);
+      }
+    }
+    for (const int n_rows : {1, 7, 64}) {
+      Case c{type, 576, n_rows, 130};
+      compare_causal(c, 1, 0);
+      c.narrower = 64;
+      compare_causal(c, 1, 0);
+      c.head_dim = 575;
+      compare_causal(c, 1, 0);
+    }
+  }
+}
+
+TEST_F(AttendIsaTest, Slopes) {
+  for (const int type : {0, 1}) {
+    for (const float soft_cap : {0.0F, 20.0F}) {
+      for (const int n_rows : {1, 3, 14, 64}) {
+        Case c{type, 32, n_rows, 300, soft_cap};
+        c.has_slopes = true;
+        compare_causal(c, 2, 0);
+        compare_causal(c, 1, 77);
+        c.narrower = 9;
+        compare_causal(c, 1, 0);
+      }
+    }
+    // Distances that no f32 holds exactly, and a later span's rows.
+    Case c{type, 16, 2, 200};
+    c.has_slopes = true;
+    compare(c, {0, 0}, {kFirstPosition + (int64_t{1} << 24) + 1, kFirstPosition + 5000});
   }
 }
 

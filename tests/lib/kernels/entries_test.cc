@@ -36,8 +36,10 @@ TEST(Entries, Names) {
   for (const Entry& entry : all_entries()) {
     names.insert(entry.name());
   }
-  for (const char* name : {"matmul_few.Q4_0", "matmul_many.BF16", "rms_norm", "gated.gelu_tanh",
-                           "rope.pairs", "attend_span.bf16", "write_v.f32", "finish_attend"}) {
+  for (const char* name :
+       {"matmul_few.Q4_0", "matmul_many.BF16", "rms_norm", "gated.gelu_tanh", "rope.pairs",
+        "layer_norm", "activate.quick_gelu", "gated.relu2", "clamped_swiglu", "add_scaled", "clamp",
+        "attend_span.bf16", "write_v.f32", "finish_attend"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
   EXPECT_FALSE(names.contains("matmul_few.F16"));  // packed as BF16

@@ -140,6 +140,30 @@ TEST_F(RowsIsaTest, RmsNorm) {
   }
 }
 
+// Weights and bias may each be absent; rows far from 0 and rows of one value are among them.
+TEST_F(RowsIsaTest, LayerNorm) {
+  for (const int64_t n : kSizes) {
+    for (const int kind : {0, 1, 2, 3}) {
+      std::vector<float> x = wide(n, kind == 1 ? 10 : kind == 2 ? 60 : 0);
+      for (float& value : x) {
+        value = kind == 3 ? 1000.0F : kind == 0 ? value + 7.0F : value;
+      }
+      const std::vector<float> w = plain(n);
+      const std::vector<float> b = plain(n);
+      for (const bool has_w : {false, true}) {
+        for (const bool has_b : {false, true}) {
+          expect_same("layer_norm", n, [&](const KernelTable& t) {
+            std::vector<float> y = x;  // in place
+            t.layer_norm(y.data(), has_w ? w.data() : nullptr, has_b ? b.data() : nullptr, n, 1e-5F,
+                         y.data());
+            return y;
+          });
+        }
+      }
+    }
+  }
+}
+
 TEST_F(RowsIsaTest, GatedEveryActivation) {
   for (const int64_t n : kSizes) {
     for (const int spread : {1, 4, 8, 100}) {
@@ -151,6 +175,11 @@ TEST_F(RowsIsaTest, GatedEveryActivation) {
           t.gated[i](gate.data(), up.data(), n, y.data());
           return y;
         });
+        expect_same("activate", n, [&](const KernelTable& t) {
+          std::vector<float> y = gate;  // in place
+          t.activate[i](y.data(), n, y.data());
+          return y;
+        });
       }
     }
   }
@@ -159,8 +188,8 @@ TEST_F(RowsIsaTest, GatedEveryActivation) {
 // The functions' borders: around every constant that selects a branch.
 TEST_F(RowsIsaTest, GatedAtTheBordersOfItsFunctions) {
   std::vector<float> gate;
-  for (const float border :
-       {0.0F, 0.625F, 0.875F, 4.0F, 5.656854F, 1.2374369F, 87.0F, 88.72283F, 103.0F}) {
+  for (const float border : {0.0F, 0.625F, 0.875F, 4.0F, 5.656854F, 1.2374369F, 51.11633F,
+                             52.12857F, 87.0F, 88.72283F, 103.0F}) {
     float low = border;
     float high = border;
     for (int i = 0; i < 8; ++i) {
@@ -201,6 +230,34 @@ TEST_F(RowsIsaTest, AddScaleSoftCap) {
         t.soft_cap(y.data(), n, 30.0F);
         return y;
       });
+    }
+  }
+}
+
+TEST_F(RowsIsaTest, ClampsAndScaledSums) {
+  for (const int64_t n : kSizes) {
+    for (const int spread : {2, 5, 100}) {
+      const std::vector<float> a = wide(n, spread, spread == 100);
+      const std::vector<float> b = wide(n, spread, spread == 100);
+      for (const float limit : {7.0F, 1.0F, 0.0F}) {
+        expect_same("clamped_swiglu", n, [&](const KernelTable& t) {
+          std::vector<float> y(a.size());
+          t.clamped_swiglu(a.data(), b.data(), n, limit, y.data());
+          return y;
+        });
+        expect_same("clamp", n, [&](const KernelTable& t) {
+          std::vector<float> y = a;
+          t.clamp(y.data(), n, limit);
+          return y;
+        });
+      }
+      for (const float factor : {0.3F, 0.0F, -1.7F}) {
+        expect_same("add_scaled", n, [&](const KernelTable& t) {
+          std::vector<float> x = a;
+          t.add_scaled(b.data(), factor, n, x.data());
+          return x;
+        });
+      }
     }
   }
 }

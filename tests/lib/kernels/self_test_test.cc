@@ -35,6 +35,22 @@ void flipped_attend(const AttendArgs& args) noexcept {
   flip(args.o);
 }
 
+// Right as long as it gets no slopes.
+void flipped_slopes(const AttendArgs& args) noexcept {
+  scalar_table().attend_span[static_cast<int>(PageType::kF32)](args);
+  if (args.slopes != nullptr) {
+    flip(args.o);
+  }
+}
+
+void flipped_layer_norm(const float* x, const float* w, const float* b, int64_t n, float eps,
+                        float* y) noexcept {
+  scalar_table().layer_norm(x, w, b, n, eps, y);
+  if (w == nullptr && b != nullptr) {
+    flip(y + n - 1);
+  }
+}
+
 bool flipped_quantize(const QuantizeArgs& args) noexcept {
   const bool is_finite = scalar_table().quantize_row(args);
   flip(args.d + (args.first_block * args.n_rows + args.row));
@@ -46,12 +62,14 @@ void flipped_rope(float* x, const float* cos, const float* sin, int64_t n_pairs)
   flip(x);
 }
 
-// A set that fills four entries, one of them right.
+// A set whose entries are all wrong.
 void fill_flipped(KernelTable& table) {
   table.matmul_few[static_cast<int>(DType::kQ4_K)] = flipped_matmul<false, DType::kQ4_K>;
   table.matmul_many[static_cast<int>(DType::kBF16)] = flipped_matmul<true, DType::kBF16>;
   table.rms_norm = flipped_norm;
+  table.layer_norm = flipped_layer_norm;
   table.attend_span[static_cast<int>(PageType::kBF16)] = flipped_attend;
+  table.attend_span[static_cast<int>(PageType::kF32)] = flipped_slopes;
   table.quantize_row = flipped_quantize;
   table.rope[static_cast<int>(RopeStyle::kPairs)] = flipped_rope;
 }
@@ -65,9 +83,9 @@ void fill_right_norm(KernelTable& table) {
   table.rms_norm = right_norm;
 }
 
-constexpr std::array<std::string_view, 6> kFlipped = {"matmul_few.Q4_K", "matmul_many.BF16",
-                                                      "quantize_row",    "rms_norm",
-                                                      "rope.pairs",      "attend_span.bf16"};
+constexpr std::array<std::string_view, 8> kFlipped = {
+    "matmul_few.Q4_K", "matmul_many.BF16", "quantize_row",     "rms_norm",
+    "layer_norm",      "rope.pairs",       "attend_span.bf16", "attend_span.f32"};
 
 TEST(SelfTest, OneFlippedBitIsSeen) {
   const KernelTable scalar = scalar_table();
@@ -77,7 +95,9 @@ TEST(SelfTest, OneFlippedBitIsSeen) {
     const bool is_flipped =
         std::find(kFlipped.begin(), kFlipped.end(), entry.name()) != kFlipped.end();
     EXPECT_EQ(entry_passes(entry, flipped, scalar), !is_flipped) << entry.name();
-    EXPECT_EQ(probe_entry(entry, flipped) == probe_entry(entry, scalar), !is_flipped)
+    EXPECT_EQ(probe_entry(entry, flipped) == probe_entry(entry, scalar) &&
+                  probe_options(entry, flipped) == probe_options(entry, scalar),
+              !is_flipped)
         << entry.name();
   }
 }

@@ -16,9 +16,12 @@ constexpr int kHeadDim = 40;
 
 // Pages of one head with random keys and values, and those as doubles.
 struct Cache {
-  Cache(PageType page_type, int tokens) : type(static_cast<int>(page_type)), n_tokens(tokens) {
+  Cache(PageType page_type, int tokens, int k_dim = kHeadDim, int v_dim = kHeadDim)
+      : type(static_cast<int>(page_type)), n_tokens(tokens), head_dim(k_dim), value_dim(v_dim) {
     const bool is_bf16 = page_type == PageType::kBF16;
-    const size_t page_bytes = size_t{kPageTokens} * kHeadDim * (is_bf16 ? 2 : 4);
+    // Odd dims take the room of the next even number.
+    const size_t page_bytes =
+        size_t{kPageTokens} * static_cast<size_t>(k_dim + 1) * (is_bf16 ? 2 : 4);
     const int n_pages = (tokens + kPageTokens - 1) / kPageTokens;
     bytes.resize(2 * page_bytes * static_cast<size_t>(n_pages));
     std::mt19937 random(11);
@@ -29,41 +32,42 @@ struct Cache {
       k_pages.push_back(start);
       v_pages.push_back(start + page_bytes);
       for (int slot = 0; slot < kPageTokens && page * kPageTokens + slot < tokens; ++slot) {
-        std::vector<float> k(kHeadDim);
-        std::vector<float> v(kHeadDim);
-        for (int d = 0; d < kHeadDim; ++d) {
-          k[static_cast<size_t>(d)] = normal(random);
-          v[static_cast<size_t>(d)] = normal(random);
+        std::vector<float> k(static_cast<size_t>(k_dim));
+        std::vector<float> v(static_cast<size_t>(v_dim));
+        for (float& x : k) {
+          x = normal(random);
+          keys.push_back(is_bf16 ? round_to_bf16_operand(x) : x);
         }
-        table.write_k[type](k.data(), kHeadDim, slot, start);
-        table.write_v[type](v.data(), kHeadDim, slot, start + page_bytes);
-        for (size_t d = 0; d < kHeadDim; ++d) {
-          keys.push_back(is_bf16 ? round_to_bf16_operand(k[d]) : k[d]);
-          values.push_back(is_bf16 ? round_to_bf16_operand(v[d]) : v[d]);
+        for (float& x : v) {
+          x = normal(random);
+          values.push_back(is_bf16 ? round_to_bf16_operand(x) : x);
         }
+        table.write_k[type](k.data(), k_dim, slot, start);
+        table.write_v[type](v.data(), v_dim, slot, start + page_bytes);
       }
     }
-    for (int d = 0; d < kHeadDim; ++d) {
+    for (int d = 0; d < k_dim; ++d) {
       query.push_back(round_to_bf16_operand(normal(random)));
     }
   }
 
-  // Softmax attention over [first, last] in double.
-  [[nodiscard]] std::vector<double> reference(int64_t first, int64_t last, double scale,
-                                              double cap) const {
-    std::vector<double> out(kHeadDim, 0.0);
+  // Softmax attention over [first, last] in double, `slope` a position.
+  [[nodiscard]] std::vector<double> reference(int64_t first, int64_t last, double scale, double cap,
+                                              double slope = 0) const {
+    std::vector<double> out(static_cast<size_t>(value_dim), 0.0);
     double sum = 0;
     for (int64_t t = first; t <= last; ++t) {
       double score = 0;
-      for (int d = 0; d < kHeadDim; ++d) {
+      for (int d = 0; d < head_dim; ++d) {
         score += static_cast<double>(query[static_cast<size_t>(d)]) *
-                 keys[static_cast<size_t>(t * kHeadDim + d)];
+                 keys[static_cast<size_t>(t * head_dim + d)];
       }
       score *= scale;
       score = cap == 0 ? score : cap * std::tanh(score / cap);
+      score += slope * static_cast<double>(t - last);
       sum += std::exp(score);
-      for (size_t d = 0; d < kHeadDim; ++d) {
-        out[d] += std::exp(score) * values[static_cast<size_t>(t * kHeadDim) + d];
+      for (size_t d = 0; d < out.size(); ++d) {
+        out[d] += std::exp(score) * values[static_cast<size_t>(t * value_dim) + d];
       }
     }
     for (double& x : out) {
@@ -74,6 +78,8 @@ struct Cache {
 
   int type;
   int n_tokens;
+  int head_dim;
+  int value_dim;
   std::vector<std::byte> bytes;
   std::vector<const std::byte*> k_pages, v_pages;
   std::vector<float> query, keys, values;
@@ -82,18 +88,20 @@ struct Cache {
 struct State {
   float m = 0.0F;
   float l = 0.0F;
-  std::vector<float> o = std::vector<float>(kHeadDim);
+  std::vector<float> o;
 };
 
 // One query row over pages [first_page, first_page + n_pages).
 State attend(const Cache& cache, int first_page, int n_pages, int64_t first, int64_t last,
-             float cap) {
+             float cap, const float* slope = nullptr) {
   State state;
+  state.o.resize(static_cast<size_t>(cache.value_dim));
   AttendArgs args;
   args.q = cache.query.data();
-  args.q_stride = kHeadDim;
+  args.q_stride = cache.head_dim;
   args.n_rows = 1;
-  args.head_dim = kHeadDim;
+  args.head_dim = cache.head_dim;
+  args.value_dim = cache.value_dim;
   args.k = cache.k_pages.data() + first_page;
   args.v = cache.v_pages.data() + first_page;
   args.n_pages = n_pages;
@@ -102,6 +110,7 @@ State attend(const Cache& cache, int first_page, int n_pages, int64_t first, int
   args.last_visible = &last;
   args.scale = 0.3F;
   args.soft_cap = cap;
+  args.slopes = slope;
   args.m = &state.m;
   args.l = &state.l;
   args.o = state.o.data();
@@ -110,8 +119,9 @@ State attend(const Cache& cache, int first_page, int n_pages, int64_t first, int
 }
 
 void expect_near(State state, const std::vector<double>& want, double tolerance) {
-  scalar_table().finish_attend(state.o.data(), state.l, kHeadDim);
-  for (size_t d = 0; d < kHeadDim; ++d) {
+  scalar_table().finish_attend(state.o.data(), state.l, static_cast<int>(state.o.size()));
+  ASSERT_EQ(state.o.size(), want.size());
+  for (size_t d = 0; d < want.size(); ++d) {
     EXPECT_NEAR(state.o[d], want[d], tolerance) << d;
   }
 }
@@ -128,6 +138,47 @@ TEST(Attend, EqualsSoftmax) {
       expect_near(attend(cache, 0, 3, 5, 5, cap), cache.reference(5, 5, 0.3, cap), tolerance);
     }
   }
+}
+
+TEST(Attend, ValuesMayBeNarrowerThanKeys) {
+  for (const PageType type : {PageType::kF32, PageType::kBF16}) {
+    for (const int value_dim : {1, 7, 32, 39}) {
+      const Cache cache(type, 100, 40, value_dim);
+      expect_near(attend(cache, 0, 2, 3, 99, 0.0F), cache.reference(3, 99, 0.3, 0),
+                  type == PageType::kF32 ? 2e-6 : 6e-3);
+    }
+  }
+  const Cache latent(PageType::kF32, 70, 576, 512);
+  expect_near(attend(latent, 0, 2, 0, 69, 0.0F), latent.reference(0, 69, 0.3, 0), 2e-5);
+}
+
+TEST(Attend, SlopesLowerDistantKeys) {
+  for (const PageType type : {PageType::kF32, PageType::kBF16}) {
+    const Cache cache(type, 150);
+    const double tolerance = type == PageType::kF32 ? 3e-6 : 6e-3;
+    for (const float slope : {0.5F, 0.0625F, 0.00390625F}) {
+      for (const float cap : {0.0F, 2.0F}) {
+        expect_near(attend(cache, 0, 3, 0, 149, cap, &slope),
+                    cache.reference(0, 149, 0.3, cap, slope), tolerance);
+        expect_near(attend(cache, 0, 3, 70, 131, cap, &slope),
+                    cache.reference(70, 131, 0.3, cap, slope), tolerance);
+      }
+    }
+  }
+}
+
+// Keys of zeros: the scores are the slope's part alone, counted from the last visible key.
+TEST(Attend, SlopesByHand) {
+  Cache cache(PageType::kF32, 128);
+  cache.query.assign(cache.query.size(), 0.0F);
+  const float slope = 0.5F;
+  const State two = attend(cache, 1, 1, 99, 100, 0.0F, &slope);
+  EXPECT_EQ(two.m, 0.0F);
+  EXPECT_NEAR(two.l, 1 + std::exp(-0.5), 1e-7);
+  // The last visible key lies in a later span: the largest score here is that of key 127.
+  const State early = attend(cache, 1, 1, 126, 131, 0.0F, &slope);
+  EXPECT_EQ(early.m, -2.0F);
+  EXPECT_NEAR(early.l, 1 + std::exp(-0.5), 1e-7);
 }
 
 TEST(Attend, SpansMergeToTheWhole) {

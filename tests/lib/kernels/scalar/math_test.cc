@@ -90,14 +90,19 @@ TEST(Math, Activations) {
     expect_near(activate(Activation::kGeluTanh, x), 0.5L * v * (1 + std::tanh(u)));
     expect_near(activate(Activation::kGeluErf, x), 0.5L * v * (1 + std::erf(v / std::sqrt(2.0L))));
     ASSERT_EQ(activate(Activation::kRelu, x), x > 0 ? x : 0);
+    ASSERT_EQ(activate(Activation::kRelu2, x), x > 0 ? x * x : 0);
+    expect_near(activate(Activation::kQuickGelu, x), v / (1 + std::exp(-1.702L * v)));
   }
-  for (const Activation a :
-       {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf, Activation::kRelu}) {
+  for (const Activation a : {Activation::kSilu, Activation::kGeluTanh, Activation::kGeluErf,
+                             Activation::kRelu, Activation::kQuickGelu}) {
     EXPECT_EQ(activate(a, 0.0F), 0.0F);
     EXPECT_EQ(activate(a, 1e30F), 1e30F);
     EXPECT_EQ(activate(a, -1e30F), 0.0F);
     EXPECT_TRUE(std::isnan(activate(a, kNan)));
   }
+  EXPECT_EQ(activate(Activation::kRelu2, -1e30F), 0.0F);
+  EXPECT_EQ(activate(Activation::kRelu2, 1e30F), kInf);
+  EXPECT_TRUE(std::isnan(activate(Activation::kRelu2, kNan)));
 }
 
 }  // namespace

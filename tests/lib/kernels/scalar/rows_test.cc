@@ -139,6 +139,158 @@ TEST(Rows, RmsNormAddsInSixteenLanes) {
   EXPECT_EQ(y[0], 4096.0F * r);
 }
 
+// (x - mean) / sqrt(variance + eps) * w + b in double; null for a missing w or b.
+std::vector<double> layer_norm_in_double(const std::vector<float>& x, const float* w,
+                                         const float* b, double eps) {
+  const auto n = static_cast<double>(x.size());
+  double mean = 0;
+  for (const float value : x) {
+    mean += value / n;
+  }
+  double variance = 0;
+  for (const float value : x) {
+    variance += (value - mean) * (value - mean) / n;
+  }
+  std::vector<double> y;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double normal = (x[i] - mean) / std::sqrt(variance + eps);
+    y.push_back(normal * (w != nullptr ? w[i] : 1.0) + (b != nullptr ? b[i] : 0.0));
+  }
+  return y;
+}
+
+// `kind`: 1 with weights, 2 with bias, 3 with both. The mean is a rounded f32: an error of some
+// 2^-24 of the offset comes beside the usual.
+void check_layer_norm(int64_t n, float offset, int kind) {
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(static_cast<size_t>(n));
+  std::vector<float> w(x.size());
+  std::vector<float> b(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = normal(random) + offset;
+    w[i] = normal(random);
+    b[i] = normal(random);
+  }
+  const float* weight = (kind & 1) != 0 ? w.data() : nullptr;
+  const float* bias = (kind & 2) != 0 ? b.data() : nullptr;
+  std::vector<float> y = x;
+  scalar_table().layer_norm(y.data(), weight, bias, n, 1e-5F, y.data());  // in place
+  const std::vector<double> want = layer_norm_in_double(x, weight, bias, 1e-5);
+  for (size_t i = 0; i < x.size(); ++i) {
+    ASSERT_NEAR(y[i], want[i], 4e-7 * (1 + offset + std::fabs(want[i]))) << n << ' ' << i;
+  }
+}
+
+TEST(Rows, LayerNormAgainstDouble) {
+  for (const int64_t n : {1, 15, 17, 576, 4096}) {
+    for (const int kind : {0, 1, 2, 3}) {
+      check_layer_norm(n, 0.0F, kind);
+      check_layer_norm(n, 3.0F, kind);
+    }
+  }
+}
+
+TEST(Rows, LayerNormByHand) {
+  // mean 5, variance ((-3)^2 + 1 + 1 + 3^2) / 4 = 5; eps makes it 16: every step is exact
+  const float x[4] = {2.0F, 4.0F, 6.0F, 8.0F};
+  const float w[4] = {1.0F, 2.0F, 3.0F, 4.0F};
+  const float b[4] = {0.5F, 0.0F, -1.0F, 1.0F};
+  float y[4];
+  scalar_table().layer_norm(x, w, b, 4, 11.0F, y);
+  EXPECT_EQ(y[0], -0.25F);
+  EXPECT_EQ(y[1], -0.5F);
+  EXPECT_EQ(y[2], -0.25F);
+  EXPECT_EQ(y[3], 4.0F);
+  scalar_table().layer_norm(x, nullptr, nullptr, 4, 11.0F, y);
+  EXPECT_EQ(y[0], -0.75F);
+  EXPECT_EQ(y[3], 0.75F);
+}
+
+TEST(Rows, LayerNormAddsInSixteenLanes) {
+  // As RmsNormAddsInSixteenLanes, for the sum: lane 0 loses its two ones, lane 1 joins as 2.
+  std::vector<float> x(48, 0.0F);
+  x[0] = 0x1p24F;
+  x[16] = 1.0F;
+  x[32] = 1.0F;
+  x[1] = 1.0F;
+  x[17] = 1.0F;
+  std::vector<float> y(48);
+  const float mean = (0x1p24F + 2.0F) / 48.0F;
+  // eps dwarfs the variance: r = 2^-40
+  scalar_table().layer_norm(x.data(), nullptr, nullptr, 48, 0x1p80F, y.data());
+  EXPECT_EQ(y[0], (0x1p24F - mean) * 0x1p-40F);
+  EXPECT_EQ(y[5], -mean * 0x1p-40F);
+}
+
+// Both products are rounded: no fused multiply and add anywhere.
+TEST(Rows, LayerNormRoundsTheProductBeforeTheBias) {
+  const float x[2] = {1.0F, 3.0F};  // normal values -1 and 1 with r = 1
+  const float third = 1.0F / 3.0F;
+  const float w[2] = {third, 0x1.000002p0F};
+  float y[2];
+  const float r = 1.0F / std::sqrt(1.0F + 2.0F);
+  const float b[2] = {r * third, -(r * 0x1.000002p0F)};
+  scalar_table().layer_norm(x, w, b, 2, 2.0F, y);
+  EXPECT_EQ(y[0], 0.0F);
+  EXPECT_EQ(y[1], 0.0F);
+}
+
+TEST(Rows, ActivateIsGatedByOne) {
+  std::vector<float> x;
+  for (int i = -200; i <= 200; ++i) {
+    x.push_back(static_cast<float>(i) * 0.07F);
+  }
+  const auto n = static_cast<int64_t>(x.size());
+  const std::vector<float> ones(x.size(), 1.0F);
+  for (int i = 0; i < kNumActivations; ++i) {
+    std::vector<float> alone(x.size());
+    std::vector<float> with_one(x.size());
+    scalar_table().activate[i](x.data(), n, alone.data());
+    scalar_table().gated[i](x.data(), ones.data(), n, with_one.data());
+    EXPECT_EQ(alone, with_one) << i;
+  }
+}
+
+TEST(Rows, ClampedSwigluAgainstDouble) {
+  const std::vector<float> gate = {0.0F, 1.0F, -1.0F, 6.9F, 7.0F, 9.0F, 1e30F, -30.0F, 2.5F};
+  const std::vector<float> up = {3.0F, -0.5F, 100.0F, -100.0F, 7.0F, -7.5F, 0.25F, 1.0F, -1.0F};
+  const auto n = static_cast<int64_t>(gate.size());
+  std::vector<float> y(gate.size());
+  scalar_table().clamped_swiglu(gate.data(), up.data(), n, 7.0F, y.data());
+  for (size_t i = 0; i < gate.size(); ++i) {
+    const double g = gate[i] > 7 ? 7 : static_cast<double>(gate[i]);
+    const double u = up[i] > 7 ? 7 : up[i] < -7 ? -7 : static_cast<double>(up[i]);
+    const double want = (u + 1) * g / (1 + std::exp(-1.702 * g));
+    EXPECT_NEAR(y[i], want, 1e-6 * std::fabs(want) + 1e-20) << i;
+  }
+  EXPECT_EQ(y[8], 0.0F);
+  const float nan[2] = {NAN, 1.0F};
+  const float other[2] = {1.0F, NAN};
+  scalar_table().clamped_swiglu(nan, other, 2, 7.0F, y.data());
+  EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
+}
+
+TEST(Rows, ClampKeepsNan) {
+  float x[6] = {-9.0F, -2.0F, 1.5F, HUGE_VALF, -HUGE_VALF, NAN};
+  scalar_table().clamp(x, 6, 2.0F);
+  EXPECT_EQ(x[0], -2.0F);
+  EXPECT_EQ(x[1], -2.0F);
+  EXPECT_EQ(x[2], 1.5F);
+  EXPECT_EQ(x[3], 2.0F);
+  EXPECT_EQ(x[4], -2.0F);
+  EXPECT_TRUE(std::isnan(x[5]));
+}
+
+TEST(Rows, AddScaledRoundsTwice) {
+  // 3 * (1 + 2^-23) is a tie that rounds to 3 + 2^-21; fused, the sum would keep 3 * 2^-23.
+  const float y[2] = {0x1.000002p0F, 2.0F};
+  float x[2] = {-3.0F, 0.5F};
+  scalar_table().add_scaled(y, 3.0F, 2, x);
+  EXPECT_EQ(x[0], 0x1p-21F);
+  EXPECT_EQ(x[1], 6.5F);
+}
+
 TEST(Rows, RopeTurnsPairs) {
   const float cos[2] = {0.0F, 0.5F};
   const float sin[2] = {1.0F, 0.25F};
