@@ -41,6 +41,25 @@ void fill_bytes(ProbeRandom* random, int n, std::byte* to) {
   }
 }
 
+// Scales of formats that do not hold them as f16. Exponents: 2^-27 to 2^4, now and then an end of
+// their range. f32: 24 bits, both signs.
+void fill_block_scales(DType type, int n, ProbeRandom* random, std::byte* to) {
+  static constexpr uint8_t kEnds[4] = {0, 1, 2, 254};
+  for (int i = 0; i < n; ++i) {
+    if (type == DType::kMXFP4) {
+      const int64_t e = random->below(128) == 0 ? kEnds[random->below(4)] : 100 + random->below(32);
+      to[i] = static_cast<std::byte>(e);
+    } else {
+      const float scale = random->value(0x1p-6F);
+      std::memcpy(to + static_cast<ptrdiff_t>(i) * 4, &scale, sizeof scale);
+    }
+  }
+}
+
+bool has_half_scales(DType type) {
+  return type != DType::kMXFP4 && type != DType::kI4Group && type != DType::kI8Group;
+}
+
 // All codes, sub-scales and signs occur; sections are multiples of 64 bytes.
 void fill_tile(DType type, int n_blocks, ProbeRandom* random, std::byte* tile) {
   const quant::TileLayout at = quant::tile_layout(type, n_blocks);
@@ -58,6 +77,10 @@ void fill_tile(DType type, int n_blocks, ProbeRandom* random, std::byte* tile) {
     return;
   }
   fill_bytes(random, at.bytes, tile);
+  if (!has_half_scales(type)) {
+    fill_block_scales(type, kGroupRows * n_blocks, random, tile + at.scales);
+    return;
+  }
   const bool has_super = at.sub >= 0;
   fill_halves(random, has_super ? kGroupRows : kGroupRows * n_blocks, tile + at.scales);
   if (at.mins >= 0) {

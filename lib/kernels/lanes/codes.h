@@ -11,7 +11,7 @@
 namespace fathom::kernels {
 namespace {
 
-// Q4_0, Q4_1, Q4_K. load, and, shift, and.
+// Q4_0, Q4_1, Q4_K, I4_GROUP. load, and, shift, and.
 template <class L>
 struct NibbleCodes {
   static constexpr int kBits = 4;
@@ -104,7 +104,7 @@ struct ThreeBitCodes {
   }
 };
 
-// Q8_0: whole bytes, code + 128.
+// Q8_0: whole bytes, code + 128; I8_GROUP: the code.
 template <class L>
 struct ByteCodes {
   static constexpr int kBits = 8;
@@ -134,6 +134,26 @@ struct BookCodes {
     // -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113, each + 128
     static constexpr uint8_t kBook[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                           129, 141, 153, 166, 181, 197, 217, 241};
+    NibbleCodes<L>{codes, nullptr}.template pair<kV>(b, lo, hi);
+    lo = L::look_up(kBook, lo);
+    hi = L::look_up(kBook, hi);
+  }
+};
+
+// MXFP4: nibbles index twice the E2M1 values, held + 12.
+template <class L>
+struct E2M1Codes {
+  static constexpr int kBits = 5;  // 0..24
+  static constexpr int kBlockBytes = 256;
+  static constexpr int kHighBytes = 0;
+  const std::byte* codes;
+  const std::byte* high;
+
+  template <int kV>
+  void pair(int b, typename L::B& lo, typename L::B& hi) const {
+    // 0 1 2 3 4 6 8 12 and their negatives, each + 12
+    static constexpr uint8_t kBook[16] = {12, 13, 14, 15, 16, 18, 20, 24,
+                                          12, 11, 10, 9,  8,  6,  4,  0};
     NibbleCodes<L>{codes, nullptr}.template pair<kV>(b, lo, hi);
     lo = L::look_up(kBook, lo);
     hi = L::look_up(kBook, hi);

@@ -14,8 +14,9 @@ namespace fathom::kernels {
 namespace {
 
 // A widened panel times rows: the part that depends on the kind of a type (scale groups of 32 or
-// 16, a minimum, a zero point), not on the type, so that types of one kind share its code.
-template <class Lanes, class Dot, int kHalves, bool kHasMin, bool kHasZero>
+// 16, a minimum, a zero point, the conversion), not on the type, so that types of one kind share
+// its code.
+template <class Lanes, class Dot, int kHalves, bool kHasMin, bool kHasZero, Conversion kConversion>
 class PanelProduct {
  public:
   using L = Lanes;
@@ -24,16 +25,18 @@ class PanelProduct {
   static constexpr int kVectors = L::kVectors;
   static constexpr int kRows = L::kIntRows;
   static constexpr int kChunk = kChunkRows;
-  static constexpr int kUnits = kSegmentBlocks * kHalves;    // scale groups of a segment
-  static constexpr int kSteps = 8 / kHalves;                 // 4 k each
-  static constexpr bool kOwnSums = kHasMin && kHalves == 2;  // rows.ds is per 32 only
+  static constexpr int kUnits = kSegmentBlocks * kHalves;  // scale groups of a segment
+  static constexpr int kSteps = 8 / kHalves;               // 4 k each
+  static constexpr bool kHasZeros = kConversion == Conversion::kZeros;
+  // rows.ds is per 32 only; zero points want the sum itself
+  static constexpr bool kOwnSums = (kHasMin && kHalves == 2) || kHasZeros;
 
  private:
   // Sections of the scratch memory.
   static constexpr int kScaleBytes = kUnits * kVectors * 64;
   static constexpr int kScales = kSegmentBlocks * 8 * kVectors * 64;  // after the codes
-  static constexpr int kMagicScales = kScales + kScaleBytes;
-  static constexpr int kOffsets = kMagicScales + kScaleBytes;
+  static constexpr int kExtras = kScales + kScaleBytes;
+  static constexpr int kOffsets = kExtras + kScaleBytes;
   static constexpr int kStarts = kOffsets + (kHasMin ? kScaleBytes : 0);
   static constexpr int kSums = kStarts + (kHasZero ? kUnits * kChunk * 4 : 0);
 
@@ -44,7 +47,7 @@ class PanelProduct {
       : a_(a),
         codes_(a.scratch),
         scales_(floats_at(kScales)),
-        magic_scales_(floats_at(kMagicScales)),
+        extras_(floats_at(kExtras)),
         offsets_(floats_at(kOffsets)),
         starts_(reinterpret_cast<int32_t*>(a.scratch + kStarts)),
         sums_(floats_at(kSums)) {}
@@ -101,10 +104,12 @@ class PanelProduct {
     for (int n = 0; n < kVectors; ++n) {
       const int at = (u * kVectors + n) * 16;
       const F sw = L::load(scales_ + at);
-      const F magic_sw = L::load(magic_scales_ + at);
+      const F extra = L::load(extras_ + at);
       for (int m = 0; m < kR; ++m) {
         const F sum = L::from_bits(dot[n][m].finish(kHasZero ? start[m] : kMagicBits));
-        f[n][m] = L::fma(L::fma(sum, sw, magic_sw), L::set1(d[m]), f[n][m]);
+        const F q_sum = L::set1(kHasZeros ? ds[m] : 0.0F);
+        f[n][m] =
+            L::fma(rounded_product<L, kConversion>(sum, sw, extra, q_sum), L::set1(d[m]), f[n][m]);
         if constexpr (kHasMin) {
           f[n][m] = L::fma(L::load(offsets_ + at), L::set1(ds[m]), f[n][m]);
         }
@@ -114,12 +119,12 @@ class PanelProduct {
 
  protected:
   const MatmulArgs& a_;
-  std::byte* codes_;     // [block][8][kVectors][64]
-  float* scales_;        // [unit][kVectors][16] sw
-  float* magic_scales_;  // [unit][kVectors][16] -12582912 * sw
-  float* offsets_;       // [unit][kVectors][16] -mw
-  int32_t* starts_;      // [unit][kChunk]
-  float* sums_;          // [unit][kChunk]
+  std::byte* codes_;  // [block][8][kVectors][64]
+  float* scales_;     // [unit][kVectors][16] sw
+  float* extras_;     // [unit][kVectors][16] see rounded_product
+  float* offsets_;    // [unit][kVectors][16] -mw
+  int32_t* starts_;   // [unit][kChunk]
+  float* sums_;       // [unit][kChunk] rn(d * sum of q); kHasZeros: the sum of q
   int64_t row_ = 0;
   int64_t block_ = 0;
   int n_blocks_ = 0;
@@ -128,13 +133,14 @@ class PanelProduct {
 // What depends on the type: widening its tiles into the panel.
 template <class W, class Dot>
 class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kHasMin,
-                                    W::kZero != 0 && !Dot::kIsSigned> {
+                                    W::kZero != 0 && !Dot::kIsSigned, W::kConversion> {
   static constexpr int kZero = Dot::kIsSigned ? 0 : W::kZero;
   static constexpr int kHalves = W::kGroupsOfBlock;
 
  public:
-  using Product = PanelProduct<typename W::L, Dot, kHalves, W::kHasMin, kZero != 0>;
+  using Product = PanelProduct<typename W::L, Dot, kHalves, W::kHasMin, kZero != 0, W::kConversion>;
   using Product::kChunk;
+  using Product::kHasZeros;
   using Product::kOwnSums;
   using Product::kVectors;
   using typename Product::B;
@@ -156,7 +162,8 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
           starts_[u * kChunk + m] = start_of<kZero, W::kGroupK>(a_.rows, at + m, u % kHalves);
         }
         if constexpr (kOwnSums) {
-          sums_[u * kChunk + m] = scaled_sum<W::kGroupK>(a_.rows, at + m, u % kHalves);
+          sums_[u * kChunk + m] = kHasZeros ? static_cast<float>(a_.rows.sums[at + m])
+                                            : scaled_sum<W::kGroupK>(a_.rows, at + m, u % kHalves);
         }
       }
     }
@@ -181,7 +188,7 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
   using Product::a_;
   using Product::block_;
   using Product::codes_;
-  using Product::magic_scales_;
+  using Product::extras_;
   using Product::n_blocks_;
   using Product::offsets_;
   using Product::row_;
@@ -205,7 +212,7 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
         const int at = (((first_block + b) * kHalves + h) * kVectors + n) * 16;
         const F sw = t.scales.scale(b * kHalves + h);
         L::store(scales_ + at, sw);
-        L::store(magic_scales_ + at, L::mul(sw, L::set1(-kMagic)));
+        L::store(extras_ + at, extra_of<W, Dot>(t, b * kHalves + h, sw));
         if constexpr (W::kHasMin) {
           L::store(offsets_ + at, t.scales.offset(b * kHalves + h));
         }

@@ -47,6 +47,35 @@ inline float scaled_sum(const RowsView& rows, int64_t at, int h) {
   }
 }
 
+// The third factor of rounded_product, once per scale group.
+template <class W, class Dot>
+inline typename W::L::F extra_of(const typename W::Tile& tile, int u, typename W::L::F sw) {
+  using L = typename W::L;
+  if constexpr (W::kConversion == Conversion::kShifted) {
+    return L::mul(sw, L::set1(-kMagic));
+  } else if constexpr (W::kConversion == Conversion::kZeros) {
+    return tile.scales.minus_zero(u, Dot::kIsSigned ? 128.0F : 0.0F);
+  } else {
+    return L::zero();
+  }
+}
+
+// rn(acc * sw) from S = 12582912 + acc; for kZeros acc lacks -zero * (sum of q), added here: all
+// three numbers are integers below 2^22, so the fma is exact.
+template <class L, Conversion kConversion>
+inline typename L::F rounded_product(typename L::F s, typename L::F sw, typename L::F extra,
+                                     typename L::F q_sum) {
+  if constexpr (kConversion == Conversion::kShifted) {
+    return L::fma(s, sw, extra);
+  } else {
+    typename L::F acc = L::sub(s, L::set1(kMagic));
+    if constexpr (kConversion == Conversion::kZeros) {
+      acc = L::fma(extra, q_sum, acc);
+    }
+    return L::mul(acc, sw);
+  }
+}
+
 // W: a type of lanes/weights.h. Dot: VnniDot<bits> or Avx2Dot<bits>.
 template <class W, class Dot, int kGroups, int kRows>
 class Gemv {
@@ -153,12 +182,14 @@ class Gemv {
     });
     for (int h = 0; h < kHalves; ++h) {
       const F sw = t.scales.scale(tb * kHalves + h);
-      const F minus_magic_sw = L::mul(sw, L::set1(-kMagic));
+      const F extra = extra_of<W, Dot>(t, tb * kHalves + h, sw);
       for (int m = 0; m < kRows; ++m) {
         const F sum =
             L::from_bits(dot[h][m].finish(start_of<kZero, W::kGroupK>(a.rows, at + m, h)));
-        const F term = L::fma(sum, sw, minus_magic_sw);
-        f[m] = L::fma(term, L::set1(a.rows.d[at + m]), f[m]);
+        const F q_sum = L::set1(
+            W::kConversion == Conversion::kZeros ? static_cast<float>(a.rows.sums[at + m]) : 0.0F);
+        f[m] = L::fma(rounded_product<L, W::kConversion>(sum, sw, extra, q_sum),
+                      L::set1(a.rows.d[at + m]), f[m]);
         if constexpr (W::kHasMin) {
           f[m] = L::fma(t.scales.offset(tb * kHalves + h),
                         L::set1(scaled_sum<W::kGroupK>(a.rows, at + m, h)), f[m]);

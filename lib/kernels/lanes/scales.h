@@ -11,6 +11,13 @@
 namespace fathom::kernels {
 namespace {
 
+// How the exact sum acc of codes times activations becomes rn(acc * sw), see docs/numbers.md.
+enum class Conversion {
+  kShifted,  // sw has at most 21 bits and is at most 2^100: one fma
+  kPlain,    // any sw: acc as a float, times sw
+  kZeros,    // the same, after the zero points of 16 rows times the sum of activations
+};
+
 constexpr int up_to_line(int bytes) {
   return (bytes + 63) / 64 * 64;
 }
@@ -20,6 +27,7 @@ template <class L>
 struct BlockScales {
   static constexpr int kGroupK = 32;
   static constexpr bool kHasMin = false;
+  static constexpr Conversion kConversion = Conversion::kShifted;
 
   static constexpr int bytes(int nb) { return up_to_line(nb * 32); }
 
@@ -38,6 +46,7 @@ template <class L>
 struct BlockScalesMins {
   static constexpr int kGroupK = 32;
   static constexpr bool kHasMin = true;
+  static constexpr Conversion kConversion = Conversion::kShifted;
 
   static constexpr int bytes(int nb) { return 2 * up_to_line(nb * 32); }
 
@@ -72,6 +81,7 @@ template <class L>
 struct SixBitScalesMins {
   static constexpr int kGroupK = 32;
   static constexpr bool kHasMin = true;
+  static constexpr Conversion kConversion = Conversion::kShifted;
 
   static constexpr int bytes(int /*nb*/) { return 64 + 192; }
 
@@ -95,6 +105,7 @@ template <class L>
 struct SixBitScales {
   static constexpr int kGroupK = 16;
   static constexpr bool kHasMin = false;
+  static constexpr Conversion kConversion = Conversion::kShifted;
 
   static constexpr int bytes(int /*nb*/) { return 64 + 192; }
 
@@ -118,6 +129,7 @@ template <class L>
 struct SignedScales {
   static constexpr int kGroupK = 16;
   static constexpr bool kHasMin = false;
+  static constexpr Conversion kConversion = Conversion::kShifted;
 
   static constexpr int bytes(int /*nb*/) { return 64 + 256; }
 
@@ -137,6 +149,7 @@ template <class L>
 struct NibbleScalesMins {
   static constexpr int kGroupK = 16;
   static constexpr bool kHasMin = true;
+  static constexpr Conversion kConversion = Conversion::kShifted;
 
   static constexpr int bytes(int /*nb*/) { return 64 + 256; }
 
@@ -166,6 +179,7 @@ template <class L>
 struct ByteScales {
   static constexpr int kGroupK = 32;
   static constexpr bool kHasMin = false;
+  static constexpr Conversion kConversion = Conversion::kShifted;
 
   static constexpr int bytes(int /*nb*/) { return 64 + 128; }
 
@@ -180,6 +194,56 @@ struct ByteScales {
  private:
   typename L::F d_;
   const std::byte* sub_;
+};
+
+// u8 [nb][16], exponents whose halves are the scales: MXFP4.
+template <class L>
+struct ExponentScales {
+  static constexpr int kGroupK = 32;
+  static constexpr bool kHasMin = false;
+  static constexpr Conversion kConversion = Conversion::kPlain;
+
+  static constexpr int bytes(int nb) { return up_to_line(nb * 16); }
+
+  ExponentScales(const std::byte* tile, int /*nb*/) : tile_(tile) {}
+
+  // 2^(e - 127) by its bits, of which e = 0 is the subnormal 0x400000; halving is exact.
+  typename L::F scale(int u) const {
+    const auto e = L::load_u8_int(tile_ + u * 16);
+    const auto bits = L::max_unsigned(L::template shl<23>(e), L::set1_int(0x400000));
+    return L::mul(L::from_bits(bits), L::set1(0.5F));
+  }
+
+  typename L::F offset(int /*u*/) const { return L::zero(); }
+
+ private:
+  const std::byte* tile_;
+};
+
+// f32 scales [nb][16], u8 zero points [nb][16]: I4_GROUP, I8_GROUP.
+template <class L>
+struct GroupScales {
+  static constexpr int kGroupK = 32;
+  static constexpr bool kHasMin = false;
+  static constexpr Conversion kConversion = Conversion::kZeros;
+
+  static constexpr int bytes(int nb) { return nb * 64 + up_to_line(nb * 16); }
+
+  GroupScales(const std::byte* tile, int nb)
+      : scales_(reinterpret_cast<const float*>(tile)), zeros_(tile + nb * 64) {}
+
+  typename L::F scale(int u) const { return L::load(scales_ + u * 16); }
+
+  typename L::F offset(int /*u*/) const { return L::zero(); }
+
+  // bias - zero; `bias`: what the dot product takes off the codes.
+  typename L::F minus_zero(int u, float bias) const {
+    return L::sub(L::set1(bias), L::load_u8(zeros_ + u * 16));
+  }
+
+ private:
+  const float* scales_;
+  const std::byte* zeros_;
 };
 
 }  // namespace

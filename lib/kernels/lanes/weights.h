@@ -10,7 +10,7 @@ namespace fathom::kernels {
 namespace {
 
 // value = scale * (code - kZero) + offset; the codes section follows the scales, high bits follow
-// it.
+// it. Types of Conversion::kZeros have kZero = 0 and zero points beside the scales.
 template <class Lanes, DType kType, template <class> class CodesOf, template <class> class ScalesOf,
           int kZeroPoint>
 struct Weight {
@@ -22,6 +22,7 @@ struct Weight {
   static constexpr int kBits = Codes::kBits;
   static constexpr int kGroupK = Scales::kGroupK;
   static constexpr bool kHasMin = Scales::kHasMin;
+  static constexpr Conversion kConversion = Scales::kConversion;
   static constexpr int kGroupsOfBlock = 32 / kGroupK;
 
   static constexpr int tile_bytes(int nb) {
@@ -66,6 +67,13 @@ using IQ4_NL = Weight<L, DType::kIQ4_NL, BookCodes, BlockScales, 128>;
 template <class L>
 using IQ4_XS = Weight<L, DType::kIQ4_XS, BookCodes, ByteScales, 128>;
 
+template <class L>
+using MXFP4 = Weight<L, DType::kMXFP4, E2M1Codes, ExponentScales, 12>;
+template <class L>
+using I4Group = Weight<L, DType::kI4Group, NibbleCodes, GroupScales, 0>;
+template <class L>
+using I8Group = Weight<L, DType::kI8Group, ByteCodes, GroupScales, 0>;
+
 template <class W>
 struct TypeTag {
   using Type = W;
@@ -86,6 +94,9 @@ void for_each_type(Fill fill) {
   fill(TypeTag<Q6_K<L>>{});
   fill(TypeTag<IQ4_NL<L>>{});
   fill(TypeTag<IQ4_XS<L>>{});
+  fill(TypeTag<MXFP4<L>>{});
+  fill(TypeTag<I4Group<L>>{});
+  fill(TypeTag<I8Group<L>>{});
 }
 
 }  // namespace

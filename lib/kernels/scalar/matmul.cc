@@ -46,7 +46,7 @@ int64_t slot_of(const RowsView& rows, int64_t block, int64_t row) {
   return block * rows.n_rows + row;
 }
 
-int32_t dot(const int8_t* w, const int8_t* q, int n) {
+int32_t dot(const int16_t* w, const int8_t* q, int n) {
   int32_t sum = 0;
   for (int k = 0; k < n; ++k) {
     sum += static_cast<int32_t>(w[k]) * static_cast<int32_t>(q[k]);
@@ -195,6 +195,9 @@ void fill_matmul(KernelTable* table) {
   fill_type<DType::kQ6_K>(table);
   fill_type<DType::kIQ4_NL>(table);
   fill_type<DType::kIQ4_XS>(table);
+  fill_type<DType::kMXFP4>(table);
+  fill_type<DType::kI4Group>(table);
+  fill_type<DType::kI8Group>(table);
 }
 
 }  // namespace fathom::kernels::scalar

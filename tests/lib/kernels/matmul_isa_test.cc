@@ -19,9 +19,10 @@ using isa_test::Values;
 using quant::kBlockK;
 using quant::kGroupRows;
 
-constexpr DType kTypes[] = {DType::kF32,  DType::kBF16, DType::kQ4_0,   DType::kQ4_1,  DType::kQ5_0,
-                            DType::kQ5_1, DType::kQ8_0, DType::kQ2_K,   DType::kQ3_K,  DType::kQ4_K,
-                            DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS};
+constexpr DType kTypes[] = {
+    DType::kF32,    DType::kBF16,   DType::kQ4_0,  DType::kQ4_1,    DType::kQ5_0,   DType::kQ5_1,
+    DType::kQ8_0,   DType::kQ2_K,   DType::kQ3_K,  DType::kQ4_K,    DType::kQ5_K,   DType::kQ6_K,
+    DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4, DType::kI4Group, DType::kI8Group};
 
 bool is_super_block(DType type) {
   return type == DType::kQ2_K || type == DType::kQ3_K || type == DType::kQ4_K ||
@@ -49,6 +50,19 @@ void fill_tile(DType type, int n_blocks, bool extreme, std::byte* tile, Values* 
   for (int i = 0; i < layout.bytes; ++i) {
     const uint32_t byte = extreme ? (ends >> (i / 64 % 32) & 1U) * 255U : values->bits();
     tile[i] = static_cast<std::byte>(byte);
+  }
+  if (type == DType::kMXFP4) {
+    for (int i = 0; i < n_blocks * kGroupRows; ++i) {  // any exponent but 255, sums stay finite
+      tile[layout.scales + i] = static_cast<std::byte>(values->bits() % 240);
+    }
+    return;
+  }
+  if (layout.zeros >= 0) {
+    for (int i = 0; i < n_blocks * kGroupRows; ++i) {
+      const float scale = i % 13 == 4 ? values->denormal() : values->wide(20);
+      std::memcpy(tile + layout.scales + static_cast<ptrdiff_t>(i) * 4, &scale, sizeof scale);
+    }
+    return;
   }
   const int n_scales = layout.sub < 0 ? n_blocks * kGroupRows : kGroupRows;
   put_f16(tile + layout.scales, n_scales, values);

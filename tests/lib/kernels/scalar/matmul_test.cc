@@ -93,7 +93,7 @@ std::vector<std::byte> random_row(DType type, int64_t n_cols, std::mt19937_64* r
   std::vector<std::byte> row(static_cast<size_t>(quant::row_bytes(type, n_cols)));
   const quant::Format& format = quant::format_of(type);
   for (size_t at = 0; at < row.size(); at += static_cast<size_t>(format.bytes_per_block)) {
-    if (format.values_per_block == 1) {
+    if (format.values_per_block == 1 && format.bytes_per_block > 1) {
       const float x = normal(*random);
       const uint16_t half = type == DType::kF16 ? f32_to_f16(x) : f32_to_bf16(x);
       std::memcpy(row.data() + at, type == DType::kF32 ? static_cast<const void*>(&x) : &half,
@@ -120,9 +120,10 @@ TEST(Matmul, EveryTypeAgainstDouble) {
   std::mt19937_64 random(7);
   std::normal_distribution<float> normal;
   for (const DType type :
-       {DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0,
-        DType::kQ5_1, DType::kQ8_0, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K,
-        DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS}) {
+       {DType::kF32,   DType::kF16,     DType::kBF16,    DType::kQ4_0,    DType::kQ4_1,
+        DType::kQ5_0,  DType::kQ5_1,    DType::kQ8_0,    DType::kQ2_K,    DType::kQ3_K,
+        DType::kQ4_K,  DType::kQ5_K,    DType::kQ6_K,    DType::kIQ4_NL,  DType::kIQ4_XS,
+        DType::kMXFP4, DType::kI4Group, DType::kI8Group, DType::kF8_E4M3, DType::kF8_E5M2}) {
     const quant::Format& format = quant::format_of(type);
     const int64_t n_cols = format.values_per_block == 1 ? 600 : format.values_per_block * 3 + 512;
     const std::vector<std::byte> row = random_row(type, n_cols, &random);
@@ -153,6 +154,35 @@ float sum_of(std::vector<float> w) {
   const std::vector<std::byte> packed =
       pack_row(DType::kF32, reinterpret_cast<const std::byte*>(w.data()), n_cols);
   return multiply(DType::kF32, packed, n_cols, Row(std::vector<float>(w.size(), 1.0F)));
+}
+
+// Codes and zero points at their ends: acc = 32 * 255 * 127, the largest of all types.
+TEST(Matmul, ZeroPointsAtTheirEnds) {
+  std::vector<std::byte> block(37);
+  const float scale = 0.1F;
+  std::memcpy(block.data(), &scale, sizeof scale);
+  std::vector<float> x(32, 1.0F);
+  for (const bool low : {false, true}) {
+    block[4] = low ? std::byte{255} : std::byte{0};  // zero
+    std::fill(block.begin() + 5, block.end(), low ? std::byte{0} : std::byte{255});
+    const std::vector<std::byte> packed = pack_row(DType::kI8Group, block.data(), 32);
+    const float acc = low ? -1036320.0F : 1036320.0F;
+    EXPECT_EQ(multiply(DType::kI8Group, packed, 32, Row(x)),
+              std::fma(acc * scale, 1.0F / 127.0F, 0.0F));
+  }
+}
+
+// MXFP4: 6 * 2^(e - 127) as the doubled code 12 times half the scale.
+TEST(Matmul, ExponentScales) {
+  std::vector<std::byte> block(17, std::byte{0x77});
+  const std::vector<float> x(32, 1.0F);
+  for (const int e : {0, 1, 2, 120, 127, 200}) {
+    block[0] = static_cast<std::byte>(e);
+    const std::vector<std::byte> packed = pack_row(DType::kMXFP4, block.data(), 32);
+    const float scaled = static_cast<float>(12 * 127 * 32) * std::ldexp(1.0F, e - 128);
+    EXPECT_EQ(multiply(DType::kMXFP4, packed, 32, Row(x)), std::fma(scaled, 1.0F / 127.0F, 0.0F))
+        << e;
+  }
 }
 
 TEST(Matmul, SegmentsOf512StartFromZero) {
