@@ -85,8 +85,45 @@ TEST(Eager, TwoKeys) {
   }
 }
 
+// Scores 2.5 and 0 with a sink at 1 and a slope of 0.5 a position: the older key loses 0.5.
+TEST(Eager, SinkAndSlope) {
+  const Shape shape{
+      .n_heads = 1, .n_kv_heads = 1, .head_dim = 2, .type = PageType::kF32, .narrow_values = 1};
+  Rig rig(1);
+  const Sequence sequence(shape, 2, 1, 0);
+  const float q[] = {2.0F, 1.0F};
+  const float k0[] = {4.0F, 2.0F};
+  std::copy_n(q, 2, sequence.q.rows().row(1));
+  std::copy_n(k0, 2, sequence.k.rows().row(0));
+  std::fill_n(sequence.k.rows().row(1), 2, 0.0F);
+  sequence.v.rows().row(0)[0] = 1.0F;
+  sequence.v.rows().row(1)[0] = -2.0F;
+  const Pages pages(shape, 1);
+  store_all(rig, shape, pages, sequence);
+  const SequenceRows rows = sequence.rows(1, 1, 0);
+  const Matrix out(1, 1);
+  const float sink = 1.0F;
+  const float slope = 0.5F;
+  Attend job = make_job(shape, pages, sequence, rows, out);
+  job.sinks = &sink;
+  for (const AttentionKind kind : {AttentionKind::kEager, AttentionKind::kFlash}) {
+    job.kind = kind;
+    job.slopes = nullptr;
+    rig.backend.attend(job, 0);
+    double total = std::exp(2.5) + 1.0 + std::exp(1.0);
+    EXPECT_NEAR(out.rows().row(0)[0], (std::exp(2.5) - 2.0) / total, 1e-6);
+    job.slopes = &slope;
+    rig.backend.attend(job, 0);
+    total = std::exp(2.0) + 1.0 + std::exp(1.0);
+    EXPECT_NEAR(out.rows().row(0)[0], (std::exp(2.0) - 2.0) / total, 1e-6);
+  }
+}
+
 TEST(Eager, FlashAgreesOverF32Pages) {
-  const Shape shape{.n_heads = 6, .n_kv_heads = 2, .head_dim = 24, .type = PageType::kF32};
+  const Shape shape{
+      .n_heads = 6, .n_kv_heads = 2, .head_dim = 24, .type = PageType::kF32, .narrow_values = 20};
+  const std::vector<float> sinks = {0.5F, 3.0F, -2.0F, 9.0F, -80.0F, 1.0F};
+  const std::vector<float> slopes = {0.5F, 0.25F, 0.125F, 0.0625F, 0.03125F, 0.015625F};
   Rig rig(2);
   const Sequence sequence(shape, 1200, 1, 0);
   const Pages pages(shape, 60);
@@ -94,18 +131,20 @@ TEST(Eager, FlashAgreesOverF32Pages) {
   for (const int64_t window : {0, 30, 800}) {
     for (const float soft_cap : {0.0F, 12.0F}) {
       const SequenceRows rows = sequence.rows(1160, 40, 0);
-      const Matrix eager(40, 144);
-      const Matrix flash(40, 144);
+      const Matrix eager(40, 120);
+      const Matrix flash(40, 120);
       Attend job = make_job(shape, pages, sequence, rows, flash);
       job.window = window;
       job.soft_cap = soft_cap;
+      job.sinks = window != 30 ? sinks.data() : nullptr;
+      job.slopes = window != 800 ? slopes.data() : nullptr;
       rig.backend.attend(job, 0);
       job.out = eager.rows();
       job.kind = AttentionKind::kEager;
       rig.backend.attend(job, 0);
       float largest = 0.0F;
       for (int64_t i = 0; i < 40; ++i) {
-        for (int64_t d = 0; d < 144; ++d) {
+        for (int64_t d = 0; d < 120; ++d) {
           const float difference = std::fabs(eager.rows().row(i)[d] - flash.rows().row(i)[d]);
           largest = difference <= largest ? largest : difference;  // a NaN is the largest
         }

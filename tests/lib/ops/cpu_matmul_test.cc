@@ -1,5 +1,5 @@
-// Matrix products: exact integers worked out in the test, and the same bits for every number of
-// rows and threads, in any company, fused or in steps, watched or not.
+// Linears: exact integers worked out in the test, and the same bits for every number of rows and
+// threads, in any company, fused or in steps, watched or not.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -10,15 +10,6 @@ namespace fathom::ops {
 namespace {
 
 constexpr int kLayer = 5;
-
-// x packed in all forms.
-struct Input {
-  Input(Rig& rig, const Rows& x) : packed(x.n_rows, x.n_cols, all_forms()) {
-    rig.backend.pack(x, packed.rows, {.layer = 0, .name = "x"});
-  }
-
-  Packed packed;
-};
 
 // Small integers: sums are exact in any order, so the expected values need no rounding rules.
 TEST(Linear, ExactIntegersF32AndInt8) {
@@ -84,11 +75,15 @@ struct Trio {
   }
 
   [[nodiscard]] std::vector<LinearPart> parts(const std::vector<Matrix>& out, int64_t first,
-                                              int64_t n) const {
-    return {
+                                              int64_t n, float scale = 1.0F) const {
+    std::vector<LinearPart> result = {
         {.weight = a.matrix, .out = out[0].part(first, n), .name = "a"},
         {.weight = b.matrix, .bias = bias.rows().data, .out = out[1].part(first, n), .name = "b"},
         {.weight = c.matrix, .out = out[2].part(first, n), .name = "c"}};
+    for (LinearPart& part : result) {
+      part.scale = scale;
+    }
+    return result;
   }
 };
 
@@ -97,6 +92,16 @@ void expect_same(const std::vector<Matrix>& a, const std::vector<Matrix>& b, int
     ASSERT_TRUE(same_bits(a[i].part(0, n_rows), b[i].part(0, n_rows)))
         << "part " << i << ", " << n_rows << " rows";
     ASSERT_TRUE(a[i].gaps_intact());
+  }
+}
+
+// x = rn(x + rn(scale * y)), two roundings.
+void add_by_hand(const Rows& x, const Rows& y, float scale) {
+  for (int64_t i = 0; i < x.n_rows; ++i) {
+    for (int64_t k = 0; k < x.n_cols; ++k) {
+      const float scaled = scale * y.row(i)[k];
+      x.row(i)[k] += scaled;
+    }
   }
 }
 
@@ -141,32 +146,36 @@ TEST(Linear, ManyRowsInBlocks) {
   }
 }
 
-// rn(out + rn(y + bias)): the fused sum equals store, then add; a watched step gives the same bits
-// and shows y itself, then the sum.
+// rn(out + rn(scale * rn(y + bias))): the fused sum equals store, then scale, then add; a watched
+// step gives the same bits and shows y itself, then the sum.
 TEST(Linear, AddToEqualsStoreThenAdd) {
   const Trio trio;
-  for (const int64_t n : {1, 4, 5, 33}) {
-    Rig rig(2);
-    const Matrix x = Matrix::random(n, 96, 3);
-    const Input input(rig, x.rows());
-    const std::vector<Matrix> fused = trio.outputs(n, 50);
-    const std::vector<Matrix> watched = trio.outputs(n, 50);
-    const std::vector<Matrix> steps = trio.outputs(n, 50);
-    const std::vector<Matrix> y = trio.outputs(n, 90);
-    rig.backend.linear(input.packed.rows, trio.parts(fused, 0, n), Epilogue::kAddTo, kLayer);
-    rig.backend.linear(input.packed.rows, trio.parts(y, 0, n), Epilogue::kStore, kLayer);
-    for (size_t i = 0; i < y.size(); ++i) {
-      rig.backend.add(steps[i].rows(), y[i].rows(), {.layer = 0, .name = "sum"});
-    }
-    expect_same(fused, steps, n);
-    Recorder recorder;
-    rig.exec.set_observer(&recorder);
-    rig.backend.linear(input.packed.rows, trio.parts(watched, 0, n), Epilogue::kAddTo, kLayer);
-    expect_same(watched, steps, n);
-    ASSERT_EQ(recorder.entries.size(), 6U);
-    for (size_t i = 0; i < y.size(); ++i) {
-      EXPECT_TRUE(same_values(recorder.entries[2 * i], y[i].rows()));
-      EXPECT_TRUE(same_values(recorder.entries[2 * i + 1], steps[i].rows()));
+  for (const float scale : {1.0F, 0.22F}) {
+    for (const int64_t n : {1, 4, 5, 33}) {
+      Rig rig(2);
+      const Matrix x = Matrix::random(n, 96, 3);
+      const Input input(rig, x.rows());
+      const std::vector<Matrix> fused = trio.outputs(n, 50);
+      const std::vector<Matrix> watched = trio.outputs(n, 50);
+      const std::vector<Matrix> steps = trio.outputs(n, 50);
+      const std::vector<Matrix> y = trio.outputs(n, 90);
+      rig.backend.linear(input.packed.rows, trio.parts(fused, 0, n, scale), Epilogue::kAddTo,
+                         kLayer);
+      rig.backend.linear(input.packed.rows, trio.parts(y, 0, n), Epilogue::kStore, kLayer);
+      for (size_t i = 0; i < y.size(); ++i) {
+        add_by_hand(steps[i].rows(), y[i].rows(), scale);
+      }
+      expect_same(fused, steps, n);
+      Recorder recorder;
+      rig.exec.set_observer(&recorder);
+      rig.backend.linear(input.packed.rows, trio.parts(watched, 0, n, scale), Epilogue::kAddTo,
+                         kLayer);
+      expect_same(watched, steps, n);
+      ASSERT_EQ(recorder.entries.size(), 6U);
+      for (size_t i = 0; i < y.size(); ++i) {
+        EXPECT_TRUE(same_values(recorder.entries[2 * i], y[i].rows()));
+        EXPECT_TRUE(same_values(recorder.entries[2 * i + 1], steps[i].rows()));
+      }
     }
   }
 }
@@ -186,135 +195,6 @@ TEST(Linear, ObserverGetsEachPartByName) {
   EXPECT_EQ(recorder.entries[1].shape, (std::vector<int64_t>{7, 150}));
   EXPECT_EQ(recorder.entries[1].type, DType::kF32);
   EXPECT_TRUE(same_values(recorder.entries[1], out[1].rows()));
-}
-
-// Gate and up, apart or with their groups in turn, as the loader joins them.
-struct GatedWeights {
-  GatedWeights(DType type, int64_t ffn_size, bool joined)
-      : gate(random_weight(type, ffn_size, 96, 1)), up(random_weight(type, ffn_size, 96, 2)) {
-    linear.gate = gate.matrix;
-    linear.up = up.matrix;
-    if (joined) {
-      join();
-    }
-  }
-
-  void join() {
-    const auto n_bytes = static_cast<size_t>(gate.matrix.group_stride_bytes);
-    const auto n_groups = static_cast<size_t>(gate.matrix.n_groups());
-    storage.resize(2 * n_groups * n_bytes + 64);
-    const auto address = reinterpret_cast<uintptr_t>(storage.data());
-    std::byte* data = storage.data() + (64 - address % 64) % 64;
-    for (size_t g = 0; g < n_groups; ++g) {
-      const auto index = static_cast<int64_t>(g);
-      std::memcpy(data + 2 * g * n_bytes, gate.matrix.group(index), n_bytes);
-      std::memcpy(data + (2 * g + 1) * n_bytes, up.matrix.group(index), n_bytes);
-    }
-    linear.gate.data = data;
-    linear.up.data = data + n_bytes;
-    linear.gate.group_stride_bytes *= 2;
-    linear.up.group_stride_bytes *= 2;
-  }
-
-  Weight gate;
-  Weight up;
-  std::vector<std::byte> storage;
-  GatedLinear linear;
-};
-
-// Two linears, the activation kernel on whole rows, one pack.
-void gated_in_steps(Rig& rig, const PackedRows& x, const GatedLinear& linear, PackedRows& out) {
-  const int64_t n = x.n_rows();
-  const int64_t size = linear.gate.n_rows;
-  const Matrix gate(n, size);
-  const Matrix up(n, size);
-  const LinearPart parts[] = {
-      {.weight = linear.gate, .bias = linear.gate_bias, .out = gate.rows(), .name = "g"},
-      {.weight = linear.up, .bias = linear.up_bias, .out = up.rows(), .name = "u"}};
-  rig.backend.linear(x, parts, Epilogue::kStore, kLayer);
-  for (int64_t i = 0; i < n; ++i) {
-    rig.table.gated[static_cast<size_t>(linear.activation)](gate.rows().row(i), up.rows().row(i),
-                                                            size, gate.rows().row(i));
-  }
-  rig.backend.pack(gate.rows(), out, {.layer = kLayer, .name = "h"});
-}
-
-TEST(GatedLinear, EqualsTwoLinearsActivationAndPack) {
-  for (const int64_t size : {16, 40, 64, 100, 160}) {
-    for (const bool joined : {false, true}) {
-      GatedWeights weights(DType::kQ4_1, size, joined);
-      const Matrix bias = Matrix::random(2, size, 6);
-      if (size == 100) {
-        weights.linear.gate_bias = bias.rows().row(0);
-        weights.linear.up_bias = bias.rows().row(1);
-        weights.linear.activation = kernels::Activation::kGeluTanh;
-      }
-      for (int n_threads = 1; n_threads <= 3; ++n_threads) {
-        Rig rig(n_threads);
-        for (const int64_t n : {1, 2, 4, 5, 16, 65, 270}) {
-          const Matrix x = Matrix::random(n, 96, static_cast<uint32_t>(n));
-          const Input input(rig, x.rows());
-          Packed fused(n, size, all_forms());
-          Packed steps(n, size, all_forms());
-          rig.backend.gated_linear(input.packed.rows, weights.linear, fused.rows, kLayer);
-          gated_in_steps(rig, input.packed.rows, weights.linear, steps.rows);
-          ASSERT_TRUE(same_packed(fused.rows, steps.rows)) << size << ' ' << joined << ' ' << n;
-        }
-      }
-    }
-  }
-}
-
-TEST(GatedLinear, WatchedGivesTheSameBitsAndThreeTensors) {
-  const GatedWeights weights(DType::kQ8_0, 72, true);
-  Rig rig(2);
-  const Matrix x = Matrix::random(6, 96, 1);
-  const Input input(rig, x.rows());
-  Packed plain(6, 72, all_forms());
-  Packed watched(6, 72, all_forms());
-  rig.backend.gated_linear(input.packed.rows, weights.linear, plain.rows, kLayer);
-  Recorder recorder;
-  rig.exec.set_observer(&recorder);
-  rig.backend.gated_linear(input.packed.rows, weights.linear, watched.rows, kLayer);
-  rig.exec.set_observer(nullptr);
-  EXPECT_TRUE(same_packed(plain.rows, watched.rows));
-  ASSERT_EQ(recorder.entries.size(), 3U);
-  EXPECT_EQ(recorder.entries[0].name, "ffn_gate");
-  EXPECT_EQ(recorder.entries[1].name, "ffn_up");
-  EXPECT_EQ(recorder.entries[2].name, "ffn_hidden");
-  EXPECT_EQ(recorder.entries[2].type, DType::kI8);
-  EXPECT_EQ(recorder.entries[2].shape, (std::vector<int64_t>{6, 72}));
-  const Matrix gate(6, 72);
-  const Matrix up(6, 72);
-  const LinearPart parts[] = {{.weight = weights.linear.gate, .out = gate.rows(), .name = "g"},
-                              {.weight = weights.linear.up, .out = up.rows(), .name = "u"}};
-  rig.backend.linear(input.packed.rows, parts, Epilogue::kStore, kLayer);
-  EXPECT_TRUE(same_values(recorder.entries[0], gate.rows()));
-  EXPECT_TRUE(same_values(recorder.entries[1], up.rows()));
-}
-
-TEST(GatedLinear, OverflowIsAFaultOfTheLowestRow) {
-  std::vector<float> file(64 * 32, 1e25F);
-  const Weight huge = pack_weight(DType::kF32, 64, 32, std::as_bytes(std::span(file)));
-  GatedLinear linear;
-  linear.gate = huge.matrix;
-  linear.up = huge.matrix;
-  linear.activation = kernels::Activation::kRelu;
-  for (int n_threads = 1; n_threads <= 3; ++n_threads) {
-    Rig rig(n_threads);
-    Matrix x(40, 32);
-    for (int64_t i = 0; i < 40; ++i) {
-      std::fill_n(x.rows().row(i), 32, i == 13 || i == 30 ? 1.0F : 0.0F);
-    }
-    const Input input(rig, x.rows());
-    Packed out(40, 64, all_forms());
-    rig.backend.gated_linear(input.packed.rows, linear, out.rows, kLayer);
-    const auto fault = rig.exec.take_fault();
-    ASSERT_TRUE(fault.has_value());
-    EXPECT_EQ(fault->row, 13);
-    EXPECT_EQ(fault->name, "ffn_hidden");
-    EXPECT_EQ(fault->layer, kLayer);
-  }
 }
 
 TEST(Linear, BothWorkersClaimUnits) {

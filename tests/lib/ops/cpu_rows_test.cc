@@ -144,42 +144,143 @@ TEST(Pack, ObserverIsToldHowItIsHeld) {
   EXPECT_EQ(recorder.entries[2].type, DType::kF32);
 }
 
-TEST(Add, SumsRowByRow) {
-  for (int n_threads = 1; n_threads <= 3; ++n_threads) {
-    Rig rig(n_threads);
-    for (const int64_t n : {1, 2, 5, 65}) {
-      const Matrix x = Matrix::random(n, 301, 1);
-      const Matrix y = Matrix::random(n, 301, 2);
-      const Matrix before = x;
-      rig.backend.add(x.rows(), y.rows(), kSite);
-      for (int64_t i = 0; i < n; ++i) {
-        for (int64_t k = 0; k < 301; ++k) {
-          const float expected = before.rows().row(i)[k] + y.rows().row(i)[k];
-          ASSERT_EQ(x.rows().row(i)[k], expected);
-        }
+// y = (x - mean) / sqrt(variance) * w + b of 3, -4, 7: mean 2, variance 62/3.
+TEST(Norm, LayerNormWithAndWithoutWeightAndBias) {
+  Rig rig(1);
+  Matrix x(1, 3);
+  const float values[] = {3.0F, -4.0F, 7.0F};
+  const float weight[] = {1.0F, 2.0F, -1.0F};
+  const float bias[] = {0.5F, 0.0F, 10.0F};
+  std::copy_n(values, 3, x.rows().row(0));
+  const double deviation = std::sqrt(62.0 / 3.0);
+  for (const bool weighted : {false, true}) {
+    for (const bool biased : {false, true}) {
+      const Norm norm{.weight = weighted ? weight : nullptr,
+                      .bias = biased ? bias : nullptr,
+                      .eps = 0.0F,
+                      .kind = NormKind::kLayer};
+      const Matrix out(1, 3);
+      Packed packed(1, 3, all_forms());
+      rig.backend.norm(x.rows(), norm, out.rows(), kSite);
+      rig.backend.norm_pack(x.rows(), norm, packed.rows, kSite);
+      for (int k = 0; k < 3; ++k) {
+        const double expected =
+            (values[k] - 2.0) / deviation * (weighted ? weight[k] : 1.0) + (biased ? bias[k] : 0.0);
+        EXPECT_NEAR(out.rows().row(0)[k], expected, 1e-6) << weighted << biased << k;
+        EXPECT_EQ(packed.rows.view().f32[k], out.rows().row(0)[k]);
       }
-      EXPECT_TRUE(x.gaps_intact());
     }
   }
 }
 
-TEST(SoftCap, LongRowsInPieces) {
-  constexpr int64_t kCols = 5001;
-  const Matrix x = Matrix::random(3, kCols, 9);
-  const Matrix original = x;
-  Rig one(1);
-  one.backend.soft_cap(x.rows(), 4.0F, kSite);
-  for (int64_t k = 0; k < kCols; ++k) {
-    const double value = original.rows().row(1)[k];
-    ASSERT_NEAR(x.rows().row(1)[k], 4.0 * std::tanh(value / 4.0), 2e-6) << k;
+TEST(NormDeathTest, AnRmsNormHasAWeightAndNoBias) {
+  Rig rig(1);
+  const Matrix x = Matrix::random(1, 4, 1);
+  const float bias[4] = {};
+  EXPECT_DEATH(rig.backend.norm(x.rows(), {}, x.rows(), kSite), "weight");
+  EXPECT_DEATH(rig.backend.norm(x.rows(), {.weight = bias, .bias = bias}, x.rows(), kSite), "bias");
+}
+
+TEST(AddPositions, AddsTheRowOfEachPosition) {
+  const Weight table = random_weight(DType::kBF16, 80, 96, 7);
+  std::vector<int64_t> positions(65);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    positions[i] = static_cast<int64_t>(i * 31 % 78);
   }
-  EXPECT_TRUE(x.gaps_intact());
-  for (int n_threads = 2; n_threads <= 3; ++n_threads) {
+  for (int n_threads = 1; n_threads <= 3; ++n_threads) {
     Rig rig(n_threads);
-    const Matrix again = original;
-    rig.backend.soft_cap(again.rows(), 4.0F, kSite);
-    EXPECT_TRUE(same_bits(again.rows(), x.rows()));
+    Recorder recorder;
+    rig.exec.set_observer(&recorder);
+    const Matrix x = Matrix::random(65, 96, 3);
+    const Matrix before = x;
+    rig.backend.add_positions(table.matrix, positions, 2, x.rows(), kSite);
+    for (int64_t i = 0; i < 65; ++i) {
+      std::vector<float> row(96);
+      quant::unpack_row(table.matrix, positions[static_cast<size_t>(i)] + 2, row.data());
+      for (int64_t k = 0; k < 96; ++k) {
+        ASSERT_EQ(x.rows().row(i)[k], before.rows().row(i)[k] + row[static_cast<size_t>(k)]);
+      }
+    }
+    EXPECT_TRUE(x.gaps_intact());
+    ASSERT_EQ(recorder.entries.size(), 1U);
+    EXPECT_TRUE(same_values(recorder.entries[0], x.rows()));
   }
+}
+
+TEST(AddPositionsDeathTest, BeyondTheTable) {
+  const Weight table = random_weight(DType::kF32, 16, 32, 1);
+  Rig rig(1);
+  const Matrix x = Matrix::random(1, 32, 1);
+  const std::vector<int64_t> positions = {14};
+  rig.backend.add_positions(table.matrix, positions, 1, x.rows(), kSite);
+  EXPECT_DEATH(rig.backend.add_positions(table.matrix, positions, 2, x.rows(), kSite), "n_rows");
+}
+
+// Watched or not, gathered rows are the rows of pack(), in the order asked for.
+TEST(GatherPack, EqualsPackOfCopiedRows) {
+  const Matrix x = Matrix::random(9, 200, 5);
+  for (int n_threads = 1; n_threads <= 3; ++n_threads) {
+    Rig rig(n_threads);
+    for (const int64_t n : {0, 1, 8, 70}) {
+      std::vector<int32_t> rows;
+      const Matrix copies(n, 200);
+      for (int64_t i = 0; i < n; ++i) {
+        rows.push_back(static_cast<int32_t>(i * 5 % 9));
+        std::copy_n(x.rows().row(rows.back()), 200, copies.rows().row(i));
+      }
+      Packed gathered(70, 200, all_forms());
+      Packed watched(70, 200, all_forms());
+      Packed apart(70, 200, all_forms());
+      rig.backend.gather_pack(x.rows(), rows, gathered.rows, kSite);
+      rig.backend.pack(copies.rows(), apart.rows, kSite);
+      Recorder recorder;
+      rig.exec.set_observer(&recorder);
+      rig.backend.gather_pack(x.rows(), rows, watched.rows, kSite);
+      rig.exec.set_observer(nullptr);
+      ASSERT_TRUE(same_packed(gathered.rows, apart.rows)) << n;
+      ASSERT_TRUE(same_packed(watched.rows, apart.rows)) << n;
+      ASSERT_EQ(recorder.entries.size(), 1U);
+      EXPECT_EQ(recorder.entries[0].type, DType::kI8);
+      EXPECT_TRUE(same_values(recorder.entries[0], copies.rows()));
+    }
+  }
+}
+
+// Columns 3 + 10 h of each token, heads outermost.
+TEST(PackHeads, CutsTheHeadsOutOfTheRows) {
+  for (int n_threads = 1; n_threads <= 3; ++n_threads) {
+    Rig rig(n_threads);
+    for (const int64_t n : {1, 2, 33}) {
+      const Matrix x = Matrix::random(n, 3 + 4 * 10 + 2, 5);
+      const Matrix cut(4 * n, 7);
+      for (int64_t head = 0; head < 4; ++head) {
+        for (int64_t t = 0; t < n; ++t) {
+          std::copy_n(x.rows().row(t) + 3 + head * 10, 7, cut.rows().row(head * n + t));
+        }
+      }
+      Packed heads(4 * n, 7, all_forms());
+      Packed watched(4 * n, 7, all_forms());
+      Packed apart(4 * n, 7, all_forms());
+      rig.backend.pack(cut.rows(), apart.rows, kSite);
+      rig.backend.pack_heads(x.rows(), 4, 3, 10, heads.rows, kSite);
+      Recorder recorder;
+      rig.exec.set_observer(&recorder);
+      rig.backend.pack_heads(x.rows(), 4, 3, 10, watched.rows, kSite);
+      rig.exec.set_observer(nullptr);
+      ASSERT_TRUE(same_packed(heads.rows, apart.rows)) << n;
+      ASSERT_TRUE(same_packed(watched.rows, apart.rows)) << n;
+      ASSERT_EQ(recorder.entries.size(), 1U);
+      EXPECT_TRUE(same_values(recorder.entries[0], cut.rows()));
+    }
+  }
+}
+
+TEST(PackHeadsDeathTest, TheLastHeadMustFit) {
+  Rig rig(1);
+  const Matrix x = Matrix::random(2, 40, 5);
+  Packed heads(8, 10, all_forms());
+  rig.backend.pack_heads(x.rows(), 4, 0, 10, heads.rows, kSite);
+  EXPECT_DEATH(rig.backend.pack_heads(x.rows(), 4, 1, 10, heads.rows, kSite), "n_cols");
 }
 
 TEST(FillRope, AnglesOfPositions) {

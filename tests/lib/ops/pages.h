@@ -19,6 +19,9 @@ struct Shape {
   int n_kv_heads = 2;
   int head_dim = 16;
   PageType type = PageType::kBF16;
+  int narrow_values = 0;  // of V; 0: as wide as K
+
+  [[nodiscard]] int value_dim() const { return narrow_values > 0 ? narrow_values : head_dim; }
 };
 
 // Zeroed pages, laid out as base/paged_view.h says.
@@ -26,14 +29,16 @@ class Pages {
  public:
   Pages(const Shape& shape, int n_pages) {
     const bool is_f32 = shape.type == PageType::kF32;
-    const int64_t dims = is_f32 ? shape.head_dim : (shape.head_dim + 1) / 2 * 2;
-    const int64_t half_bytes = (kPageTokens * dims * (is_f32 ? 4 : 2) + 63) / 64 * 64;
-    view_.v_offset_bytes = half_bytes;
-    view_.head_stride_bytes = 2 * half_bytes;
+    const auto half_bytes = [&](int64_t dim) {
+      return kPageTokens * (is_f32 ? dim * 4 : (dim + 1) / 2 * 4);
+    };
+    view_.v_offset_bytes = half_bytes(shape.head_dim);
+    view_.head_stride_bytes = view_.v_offset_bytes + half_bytes(shape.value_dim());
     view_.page_stride_bytes = view_.head_stride_bytes * shape.n_kv_heads;
     view_.type = shape.type;
     view_.n_kv_heads = shape.n_kv_heads;
     view_.head_dim = shape.head_dim;
+    view_.value_dim = shape.value_dim();
     storage_.resize(static_cast<size_t>(view_.page_stride_bytes * n_pages) + 64);
     const auto address = reinterpret_cast<uintptr_t>(storage_.data());
     view_.base = storage_.data() + (64 - address % 64) % 64;
@@ -52,7 +57,8 @@ struct Sequence {
       : n(n_positions),
         q(Matrix::random(n_positions, int64_t{shape.n_heads} * shape.head_dim, seed, 1.0F)),
         k(Matrix::random(n_positions, int64_t{shape.n_kv_heads} * shape.head_dim, seed + 1, 1.0F)),
-        v(Matrix::random(n_positions, int64_t{shape.n_kv_heads} * shape.head_dim, seed + 2, 1.0F)) {
+        v(Matrix::random(n_positions, int64_t{shape.n_kv_heads} * shape.value_dim(), seed + 2,
+                         1.0F)) {
     for (int64_t page = 0; page * kPageTokens < n_positions; ++page) {
       table.push_back(first_page + 3 * static_cast<int32_t>(page));
     }
@@ -81,6 +87,7 @@ inline void store_all(Rig& rig, const Shape& shape, const Pages& pages, const Se
   job.n_heads = shape.n_heads;
   job.n_kv_heads = shape.n_kv_heads;
   job.head_dim = shape.head_dim;
+  job.value_dim = shape.value_dim();
   job.pages = pages.view();
   job.sequences = {&rows, 1};
   rig.backend.rotate_and_store(job, 0);

@@ -202,6 +202,15 @@ inline RowForms all_forms() {
   return forms;
 }
 
+// x packed in all forms.
+struct Input {
+  Input(Rig& rig, const Rows& x) : packed(x.n_rows, x.n_cols, all_forms()) {
+    rig.backend.pack(x, packed.rows, {.layer = 0, .name = "x"});
+  }
+
+  Packed packed;
+};
+
 // The same bits in every form, padding included.
 inline bool same_packed(const PackedRows& a, const PackedRows& b) {
   const kernels::RowsView x = a.view();

@@ -9,7 +9,7 @@ namespace fathom::kv {
 namespace {
 
 // SmolLM2-135M: 30 layers, 3 KV heads, head_dim 64: 11,520 values a token, 23,040 bytes in bf16.
-constexpr PageShape kSmol = {PageType::kBF16, 30, 3, 64};
+constexpr PageShape kSmol = {PageType::kBF16, 30, 3, 64, 64};
 
 TEST(Layout, DefaultModelIsExact) {
   EXPECT_EQ(pool_bytes(kSmol, pages_for(512)), 11796480);
@@ -24,8 +24,17 @@ TEST(Layout, F32PagesAreTwiceAsLarge) {
 }
 
 TEST(Layout, OddHeadDimIsPaddedInBf16Only) {
-  EXPECT_EQ(head_bytes({PageType::kBF16, 1, 1, 5}), 64 * 6 * 2);
-  EXPECT_EQ(head_bytes({PageType::kF32, 1, 1, 5}), 64 * 5 * 4);
+  EXPECT_EQ(key_bytes({PageType::kBF16, 1, 1, 5, 3}), 64 * 6 * 2);
+  EXPECT_EQ(value_bytes({PageType::kBF16, 1, 1, 5, 3}), 64 * 4 * 2);
+  EXPECT_EQ(key_bytes({PageType::kF32, 1, 1, 5, 3}), 64 * 5 * 4);
+  EXPECT_EQ(value_bytes({PageType::kF32, 1, 1, 5, 3}), 64 * 3 * 4);
+}
+
+// Cached latents: one head of 512 values that also serve as 512 of 576 key elements.
+TEST(Layout, ValuesMayBeNarrowerThanKeys) {
+  constexpr PageShape kLatents = {PageType::kBF16, 27, 1, 576, 512};
+  EXPECT_EQ(page_layer_bytes(kLatents), 64 * 2 * (576 + 512));
+  EXPECT_EQ(pool_bytes(kLatents, 3), int64_t{27} * 3 * 64 * 2 * 1088);
 }
 
 TEST(Layout, PagesForRoundsUp) {

@@ -15,7 +15,7 @@
 namespace fathom::kv {
 namespace {
 
-constexpr PageShape kShape = {PageType::kBF16, 2, 3, 8};
+constexpr PageShape kShape = {PageType::kBF16, 2, 3, 8, 6};
 
 class PagePoolTest : public testing::Test {
  protected:
@@ -72,12 +72,16 @@ TEST_F(PagePoolTest, ViewsOfPagesHeadsAndLayersDoNotOverlap) {
   }
   ASSERT_EQ(starts.size(), 2U * 6 * 3 * 2);
   const std::byte* previous = nullptr;
+  bool is_value = false;  // K and V take turns
   for (const std::byte* start : starts) {
     if (previous != nullptr) {
-      EXPECT_EQ(start - previous, head_bytes(kShape));
+      EXPECT_EQ(start - previous, is_value ? key_bytes(kShape) : value_bytes(kShape));
     }
     previous = start;
+    is_value = !is_value;
   }
+  EXPECT_EQ(pool_.view(1).value_dim, 6);
+  EXPECT_EQ(pool_.view(1).head_dim, 8);
 }
 
 TEST_F(PagePoolTest, RandomScriptKeepsTheCounts) {
