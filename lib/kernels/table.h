@@ -86,7 +86,7 @@ inline constexpr int kNumActivations = 6;
 enum class RopeStyle : uint8_t { kHalves, kPairs };  // i with i + d/2, or 2i with 2i + 1
 
 // One span (at most 512 positions, 8 pages) of one KV head for `n_rows` query rows. State per row:
-// maximum m, sum l, output o [head_dim]; the kernel sets it for this span alone.
+// maximum m, sum l, output o [value_dim]; the kernel sets it for this span alone.
 struct AttendArgs {
   const float* q = nullptr;  // [n_rows][q_stride]: bf16 pages: bf16-rounded values; f32: as is
   int64_t q_stride = 0;
@@ -153,14 +153,14 @@ struct KernelTable {
   // Rotates the first 2 * n_pairs elements of x with cos/sin [n_pairs].
   void (*rope[2])(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept = {};
 
-  // One token's K (V) of one head, [head_dim] f32, into slot 0..63 of a page.
+  // One token's K (V) of one head, [head_dim] ([value_dim]) f32, into slot 0..63 of a page.
   void (*write_k[kNumPageTypes])(const float* x, int head_dim, int slot,
                                  std::byte* page) noexcept = {};
   void (*write_v[kNumPageTypes])(const float* x, int head_dim, int slot,
                                  std::byte* page) noexcept = {};
 
   void (*attend_span[kNumPageTypes])(const AttendArgs&) noexcept = {};
-  // (m, l, o) of the earlier spans absorbs (m2, l2, o2) of the next: docs/numbers.md, "Attention".
+  // (m, l, o) absorbs the next span's; head_dim here is that of o: docs/numbers.md, "Attention".
   void (*merge_span)(float* m, float* l, float* o, const float* m2, const float* l2,
                      const float* o2, int head_dim) noexcept = nullptr;
   // o[head_dim] = o / l
