@@ -35,9 +35,10 @@ enum class DType : uint8_t {
   kI32,
   kI64,
   kF64,
+  kU8,  // bytes and bools; the words that some checkpoints pack weights into
 };
 
-inline constexpr int kNumDTypes = static_cast<int>(DType::kF64) + 1;
+inline constexpr int kNumDTypes = static_cast<int>(DType::kU8) + 1;
 
 // "F32", "Q4_K" ...; valid forever.
 std::string_view name_of(DType type);
