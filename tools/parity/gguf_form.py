@@ -184,7 +184,8 @@ def write(entry, folder: str, path: str, quantized: bool = False) -> dict:
     tensors = load_file(os.path.join(folder, "model.safetensors"))
     arch, converted = convert(entry.config, tensors)
     writer = gguf.GGUFWriter(path, arch)
-    for key, value in gguf_meta.metadata(entry.config)[1].items():
+    keys = gguf_meta.vocabulary(entry.config)  # for all, as these files have no list of tokens
+    for key, value in (gguf_meta.metadata(entry.config)[1] | keys).items():
         add_key(writer, f"{arch}.{key}", value)
     stored = getattr(torch, entry.store)
     values = {}
