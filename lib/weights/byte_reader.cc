@@ -15,6 +15,17 @@ std::span<const std::byte> ByteReader::read_bytes(size_t count, std::string_view
   return view;
 }
 
+std::string_view ByteReader::read_line(size_t max_bytes, std::string_view field) {
+  const size_t allowed = max_bytes < remaining() ? max_bytes : remaining();
+  const std::string_view rest(reinterpret_cast<const char*>(bytes_.data()) + offset_, remaining());
+  const size_t length = rest.substr(0, allowed + 1).find('\n');
+  if (length == std::string_view::npos) {
+    fail_at(offset_, field, "no end of line", fmt::format("one within {} bytes", allowed));
+  }
+  offset_ += length + 1;
+  return rest.substr(0, length);
+}
+
 std::string_view ByteReader::read_string(size_t max_bytes, std::string_view field) {
   const size_t start = offset_;
   const auto length = read<uint64_t>(field);

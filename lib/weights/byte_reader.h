@@ -1,5 +1,5 @@
 // Reads little-endian fields from bytes, each checked against the end, with errors that name the
-// spot. Called by weights/gguf, weights/safetensors. Read next: weights/gguf.cc.
+// spot. Called by weights/gguf, weights/safetensors, weights/pytorch. Read next: weights/gguf.cc.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,10 @@ namespace fathom::weights {
 // was.
 class ByteReader {
  public:
-  // `name` is the file, for error messages; both arguments must outlive the reader.
-  ByteReader(std::span<const std::byte> bytes, std::string_view name)
-      : bytes_(bytes), name_(name) {}
+  // `name` is the file, for error messages; both arguments must outlive the reader. It starts at
+  // byte `start`, at most bytes.size().
+  ByteReader(std::span<const std::byte> bytes, std::string_view name, size_t start = 0)
+      : bytes_(bytes), name_(name), offset_(start) {}
 
   [[nodiscard]] size_t offset() const { return offset_; }
 
@@ -48,6 +49,10 @@ class ByteReader {
   // A view of the next `count` bytes, valid as long as the bytes are. Error: kCorruptFile.
   std::span<const std::byte> read_bytes(size_t count, std::string_view field);
 
+  // A view of the next bytes up to '\n', which is skipped. Error: kCorruptFile when `max_bytes` or
+  // the end come first.
+  std::string_view read_line(size_t max_bytes, std::string_view field);
+
   // A view of a string stored as 64-bit length and bytes, 0 to `max_bytes` long. Error:
   // kCorruptFile.
   std::string_view read_string(size_t max_bytes, std::string_view field);
@@ -64,7 +69,7 @@ class ByteReader {
  private:
   std::span<const std::byte> bytes_;
   std::string_view name_;
-  size_t offset_ = 0;
+  size_t offset_;
   std::string_view kind_;
   std::string_view subject_name_;
 };

@@ -1,11 +1,13 @@
 // The table of tensors and the mappings that keep their bytes alive.
-// Called by weights/gguf, weights/safetensors (fill it), model/bind, model/load (read it).
+// Called by weights/gguf, weights/safetensors, weights/pytorch (fill it), model/bind, model/load
+// (read it).
 #include "weights/tensor_store.h"
 
 #include <fmt/format.h>
 
 #include <utility>
 
+#include "base/check.h"
 #include "base/error.h"
 
 namespace fathom::weights {
@@ -35,9 +37,23 @@ void TensorStore::add(FileTensor tensor, const MappedFile* file) {
   tensors_.emplace(std::move(key), std::move(tensor));
 }
 
+FileTensor TensorStore::remove(std::string_view name) {
+  const auto it = tensors_.find(name);
+  FATHOM_CHECK(it != tensors_.end());
+  FileTensor tensor = std::move(it->second);
+  tensors_.erase(it);
+  owners_.erase(owners_.find(name));
+  return tensor;
+}
+
 const FileTensor* TensorStore::find(std::string_view name) const {
   const auto it = tensors_.find(name);
   return it == tensors_.end() ? nullptr : &it->second;
+}
+
+const MappedFile* TensorStore::file_of(std::string_view name) const {
+  const auto owner = owners_.find(name);
+  return owner == owners_.end() ? nullptr : owner->second;
 }
 
 void TensorStore::release(const FileTensor& tensor, std::span<const std::byte> range) const {
@@ -50,7 +66,7 @@ void TensorStore::release(const FileTensor& tensor, std::span<const std::byte> r
 size_t TensorStore::total_bytes() const {
   size_t total = 0;
   for (const auto& [name, tensor] : tensors_) {
-    total += tensor.bytes.size();
+    total += tensor.reader == nullptr ? tensor.bytes.size() : tensor.reader->file_bytes();
   }
   return total;
 }

@@ -22,8 +22,14 @@ class TensorStore {
   // `file` is nullptr for bytes that the caller keeps in memory: release() then does nothing.
   void add(FileTensor tensor, const MappedFile* file);
 
+  // Takes a tensor out; the name must be there. Its file stays mapped.
+  FileTensor remove(std::string_view name);
+
   // nullptr when there is none. Valid while the store lives.
   [[nodiscard]] const FileTensor* find(std::string_view name) const;
+
+  // The file that a tensor was added with; nullptr for an unknown name, or bytes in memory.
+  [[nodiscard]] const MappedFile* file_of(std::string_view name) const;
 
   // Drops the bytes of `range` (part of the tensor) from the resident set after packing.
   void release(const FileTensor& tensor, std::span<const std::byte> range) const;
@@ -33,6 +39,7 @@ class TensorStore {
     return tensors_;
   }
 
+  // Bytes of files that all tensors take; of one with a reader, what its rows come from.
   [[nodiscard]] size_t total_bytes() const;
 
  private:

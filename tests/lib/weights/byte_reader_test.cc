@@ -46,6 +46,23 @@ TEST(ByteReader, StringsAreCheckedAgainstFileAndLimit) {
                {"length 9223372036854775808", "at most 0"});
 }
 
+TEST(ByteReader, StartsWhereItIsTold) {
+  ByteReader reader(bytes_of("abcde"), "f", 3);
+  EXPECT_EQ(reader.remaining(), 2U);
+  expect_error([&] { reader.read<uint32_t>("x"); }, ErrorCode::kCorruptFile, {"f: byte 3: x"});
+}
+
+TEST(ByteReader, LinesEndWithinTheirLimit) {
+  ByteReader reader(bytes_of("ab\n\ncde"), "f");
+  EXPECT_EQ(reader.read_line(2, "line"), "ab");
+  EXPECT_EQ(reader.read_line(0, "line"), "");
+  expect_error([&] { reader.read_line(9, "line"); }, ErrorCode::kCorruptFile,
+               {"f: byte 4: line: found no end of line", "within 3 bytes"});
+  EXPECT_EQ(reader.offset(), 4U);
+  ByteReader longer(bytes_of("abc\n"), "f");
+  expect_error([&] { longer.read_line(2, "line"); }, ErrorCode::kCorruptFile, {"within 2 bytes"});
+}
+
 TEST(ByteReader, CountsFitTheRestOfTheFile) {
   std::vector<std::byte> bytes = test::raw_bytes(uint64_t{3});
   bytes.resize(8 + 12);
