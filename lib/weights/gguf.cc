@@ -1,5 +1,5 @@
 // Header, metadata, table of tensors, data: the four parts of a GGUF file, in the order they stand.
-// Called by weights/model_file. Read next: weights/gguf_metadata.cc. Source: ggml/docs/gguf.md.
+// Called by weights/gguf_split. Read next: weights/gguf_metadata.cc. Source: ggml/docs/gguf.md.
 #include "weights/gguf.h"
 
 #include <fmt/format.h>
@@ -94,8 +94,8 @@ DType read_tensor_type(ByteReader& reader) {
     reader.fail_at(start, "type", fmt::format("{}", number), "a type number of ggml, 0 to 41");
   }
   reader.fail_at(start, "type", fmt::format("{} ({})", unread, number),
-                 "F32, F16, BF16, Q4_0 to Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS; this build does not "
-                 "read the type: take another quantization of the model",
+                 "F32, F16, BF16, Q4_0 to Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS, MXFP4; this build "
+                 "does not read the type: take another quantization of the model",
                  ErrorCode::kUnsupported);
 }
 
@@ -165,16 +165,17 @@ void check_ranges(ByteReader& reader, const std::vector<TensorEntry>& entries, u
 
 }  // namespace
 
-void parse_gguf(std::span<const std::byte> bytes, const MappedFile* file, ModelFile& out) {
-  const std::string name = out.metadata.path();
+void parse_gguf(std::span<const std::byte> bytes, const MappedFile* file, Metadata& metadata,
+                TensorStore& tensors) {
+  const std::string name = metadata.path();
   ByteReader reader(bytes, name);
   check_magic(reader);
   check_version(reader);
   const size_t n_tensors = reader.read_count(kMinTensorBytes, "n_tensors");
   const size_t n_keys = reader.read_count(kMinKeyBytes, "n_kv");
   DecodeBudget budget;
-  read_gguf_metadata(reader, n_keys, budget, out.metadata);
-  const int64_t alignment = gguf_alignment(out.metadata);
+  read_gguf_metadata(reader, n_keys, budget, metadata);
+  const int64_t alignment = gguf_alignment(metadata);
 
   std::vector<TensorEntry> entries;
   for (size_t i = 0; i < n_tensors; ++i) {
@@ -183,20 +184,22 @@ void parse_gguf(std::span<const std::byte> bytes, const MappedFile* file, ModelF
   const uint64_t start = data_start(reader, alignment);
   check_ranges(reader, entries, start, bytes.size());
   for (TensorEntry& entry : entries) {
-    if (out.tensors.find(entry.tensor.name) != nullptr) {
+    if (tensors.find(entry.tensor.name) != nullptr) {
       reader.set_subject("tensor", entry.tensor.name);
       reader.fail_at(entry.entry_offset, "name", "it a second time", "each tensor once");
     }
     entry.tensor.bytes = bytes.subspan(start + entry.data_offset, entry.n_bytes);
-    out.tensors.add(std::move(entry.tensor), file);
+    tensors.add(std::move(entry.tensor), file);
   }
 }
 
-std::unique_ptr<ModelFile> open_gguf(const std::string& path) {
-  auto model = std::make_unique<ModelFile>(ModelFile{Metadata(Source::kGguf, path), {}});
-  const MappedFile& file = model->tensors.add_file(std::make_unique<MappedFile>(path));
-  parse_gguf(file.bytes(), &file, *model);
-  return model;
+void parse_gguf(std::span<const std::byte> bytes, const MappedFile* file, ModelFile& out) {
+  parse_gguf(bytes, file, out.metadata, out.tensors);
+}
+
+void add_gguf_file(const std::string& path, Metadata& metadata, TensorStore& tensors) {
+  const MappedFile& file = tensors.add_file(std::make_unique<MappedFile>(path));
+  parse_gguf(file.bytes(), &file, metadata, tensors);
 }
 
 }  // namespace fathom::weights

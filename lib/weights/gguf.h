@@ -1,10 +1,9 @@
 // Reads GGUF files, version 2 and 3, little endian: metadata and the table of tensors.
-// Called by weights/model_file and the fuzz target. Read next: gguf.cc, gguf_metadata.h,
+// Called by weights/gguf_split and the fuzz target. Read next: gguf.cc, gguf_metadata.h,
 // tensor_check.h.
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string>
 
@@ -13,9 +12,6 @@
 
 namespace fathom::weights {
 
-// Maps and parses a file. Errors: those of MappedFile and parse_gguf.
-std::unique_ptr<ModelFile> open_gguf(const std::string& path);
-
 // Parses a whole file's `bytes` into `out` (empty, its metadata carries the file's name). Tensors
 // point into `bytes`; `file` is the mapping behind them, or nullptr for memory of the caller, which
 // must then outlive `out`. Decoded metadata and tables take at most 48 MiB more than the bytes that
@@ -23,5 +19,13 @@ std::unique_ptr<ModelFile> open_gguf(const std::string& path);
 // Errors: kUnsupported (version, big endian, a tensor type that Fathom does not read),
 // kCorruptFile; each names file, byte offset, field, found and allowed.
 void parse_gguf(std::span<const std::byte> bytes, const MappedFile* file, ModelFile& out);
+
+// The same with both halves apart; `tensors` may hold those of other parts already.
+void parse_gguf(std::span<const std::byte> bytes, const MappedFile* file, Metadata& metadata,
+                TensorStore& tensors);
+
+// Maps and parses a file; `metadata` is empty and carries the path. `tensors` keeps the mapping.
+// Errors: those of MappedFile and parse_gguf.
+void add_gguf_file(const std::string& path, Metadata& metadata, TensorStore& tensors);
 
 }  // namespace fathom::weights

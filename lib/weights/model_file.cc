@@ -1,11 +1,11 @@
 // Tells a folder from a file and calls the reader of its format.
-// Called by model/load, codec, apps. Read next: weights/gguf.cc, weights/hf_folder.cc.
+// Called by model/load, codec, apps. Read next: weights/gguf_split.cc, weights/hf_folder.cc.
 #include "weights/model_file.h"
 
 #include <filesystem>
 #include <system_error>
 
-#include "weights/gguf.h"
+#include "weights/gguf_split.h"
 #include "weights/hf_folder.h"
 
 namespace fathom::weights {

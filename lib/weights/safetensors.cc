@@ -29,8 +29,10 @@ struct TypeName {
 };
 
 constexpr TypeName kTypeNames[] = {
-    {"F32", DType::kF32}, {"F16", DType::kF16}, {"BF16", DType::kBF16}, {"F64", DType::kF64},
-    {"I8", DType::kI8},   {"I16", DType::kI16}, {"I32", DType::kI32},   {"I64", DType::kI64},
+    {"F32", DType::kF32}, {"F16", DType::kF16},         {"BF16", DType::kBF16},
+    {"F64", DType::kF64}, {"F8_E4M3", DType::kF8_E4M3}, {"F8_E5M2", DType::kF8_E5M2},
+    {"I8", DType::kI8},   {"I16", DType::kI16},         {"I32", DType::kI32},
+    {"I64", DType::kI64}, {"U8", DType::kU8},           {"BOOL", DType::kU8},
 };
 
 std::optional<DType> find_type(std::string_view name) {
@@ -76,7 +78,8 @@ FileTensor check_entry(const ByteReader& reader, const SafetensorsEntry& entry, 
   const std::optional<DType> type = find_type(entry.dtype);
   if (!type) {
     fail_entry(reader, entry, "dtype", in_quotes(entry.dtype),
-               "F32, F16, BF16, F64, I8, I16, I32, I64; convert the model to one of these",
+               "F32, F16, BF16, F64, F8_E4M3, F8_E5M2, I8, I16, I32, I64, U8, BOOL; convert the "
+               "model to one of these",
                ErrorCode::kUnsupported);
   }
   for (const int64_t dim : entry.shape) {
@@ -100,7 +103,11 @@ FileTensor check_entry(const ByteReader& reader, const SafetensorsEntry& entry, 
                fmt::format("{}, the size of {} {}", *size.n_bytes, entry.dtype,
                            format_shape(entry.shape)));
   }
-  return {entry.name, *type, entry.shape, {}};
+  FileTensor tensor;
+  tensor.name = entry.name;
+  tensor.type = *type;
+  tensor.shape = entry.shape;
+  return tensor;
 }
 
 // The format wants the tensors to fill the data part exactly, in some order.

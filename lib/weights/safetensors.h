@@ -16,7 +16,8 @@ namespace fathom::weights {
 
 // Adds every tensor of the file's `bytes` to `out`. They point into `bytes`; `file` is the mapping
 // behind them, or nullptr for memory of the caller, which must then outlive `out`. `name` is the
-// file, for errors. Element types F32, F16, BF16, F64, I8, I16, I32, I64.
+// file, for errors. Element types F32, F16, BF16, F64, F8_E4M3, F8_E5M2, I8, I16,
+// I32, I64, U8, and BOOL as U8.
 // Errors: kUnsupported (another element type), kCorruptFile (header length, JSON, shapes, sizes,
 // ranges that overlap, leave a hole or pass the end, names that stand twice); each names file, byte
 // offset, tensor, found and allowed.

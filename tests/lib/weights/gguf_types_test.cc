@@ -13,7 +13,7 @@ TEST(GgufTypes, UnreadTypesHaveTheirPublishedNames) {
   EXPECT_EQ(unread_ggml_type(16), "IQ2_XXS");
   EXPECT_EQ(unread_ggml_type(29), "IQ1_M");
   EXPECT_EQ(unread_ggml_type(34), "TQ1_0");
-  EXPECT_EQ(unread_ggml_type(39), "MXFP4");
+  EXPECT_EQ(unread_ggml_type(40), "NVFP4");
   EXPECT_EQ(unread_ggml_type(255), "");
 }
 

@@ -46,27 +46,35 @@ TEST(Safetensors, ReadsTensorsOfEveryElementType) {
   const std::vector<float> values = {1, -2, 3, -4, 5, -6};
   file.add("layer.weight", Shape{2, 3}, values);
   const std::vector<std::pair<std::string, size_t>> types = {
-      {"F16", 2}, {"BF16", 2}, {"F64", 8}, {"I8", 1}, {"I16", 2}, {"I32", 4}, {"I64", 8}};
+      {"F16", 2}, {"BF16", 2}, {"F64", 8}, {"F8_E4M3", 1}, {"F8_E5M2", 1}, {"I8", 1},
+      {"I16", 2}, {"I32", 4},  {"I64", 8}, {"U8", 1},      {"BOOL", 1}};
   for (const auto& [type, n_bytes] : types) {
     file.add(type, type, Shape{3, 1}, std::vector<std::byte>(3 * n_bytes));
   }
   file.add("scalar", Shape{}, {7});
   TensorStore store;
   add_safetensors_file(folder.write("m.safetensors", file.bytes()), store);
-  EXPECT_EQ(store.tensors().size(), 9U);
+  EXPECT_EQ(store.tensors().size(), 13U);
   const FileTensor* weight = store.find("layer.weight");
   ASSERT_NE(weight, nullptr);
   EXPECT_EQ(weight->shape, (Shape{2, 3}));
   ASSERT_EQ(weight->bytes.size(), 24U);
   EXPECT_EQ(std::memcmp(weight->bytes.data(), values.data(), 24), 0);
   EXPECT_EQ(store.find("BF16")->type, DType::kBF16);
+  EXPECT_EQ(store.find("F8_E4M3")->type, DType::kF8_E4M3);
+  EXPECT_EQ(store.find("F8_E5M2")->type, DType::kF8_E5M2);
+  EXPECT_EQ(store.find("U8")->type, DType::kU8);
+  EXPECT_EQ(store.find("BOOL")->type, DType::kU8);
   EXPECT_EQ(store.find("scalar")->n_elements(), 1);
 }
 
 TEST(Safetensors, OtherElementTypesAreRefusedByName) {
-  const auto bytes = one("F8_E4M3", "[4]", "[0,4]", 4).bytes();
-  expect_error([&] { (void)parse(bytes); }, ErrorCode::kUnsupported,
-               {"m.safetensors: byte ", "tensor \"w\", dtype: found \"F8_E4M3\"", "convert"});
+  for (const std::string type : {"F8_E8M0", "F4", "U16", "C64", "f32"}) {
+    const auto bytes = one(type, "[4]", "[0,4]", 4).bytes();
+    const std::string found = "tensor \"w\", dtype: found \"" + type + "\"";
+    expect_error([&] { (void)parse(bytes); }, ErrorCode::kUnsupported,
+                 {"m.safetensors: byte ", found, "convert"});
+  }
 }
 
 TEST(Safetensors, HeaderLengths) {
@@ -120,6 +128,17 @@ TEST(Safetensors, NamesStandOnce) {
   SafetensorsBuilder file;
   file.add("w", Shape{1}, {1}).add("w", Shape{1}, {2});
   expect_corrupt(file, {"tensor 'w' is there twice"});
+}
+
+TEST(Safetensors, CutOffAnywhere) {
+  SafetensorsBuilder file;
+  file.add("a", Shape{2, 2}, {1, 2, 3, 4}).add("b", Shape{2}, {5, 6});
+  const auto whole = file.bytes();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    SCOPED_TRACE(size);
+    const std::vector<std::byte> bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
+    expect_error([&] { (void)parse(bytes); }, ErrorCode::kCorruptFile, {"m.safetensors: byte "});
+  }
 }
 
 TEST(Safetensors, RandomByteFlipsNeverCrash) {
