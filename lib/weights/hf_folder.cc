@@ -1,5 +1,5 @@
 // Which files of a folder make up a model, and how they belong together.
-// Called by weights/model_file. Read next: weights/safetensors.cc.
+// Called by weights/model_file. Read next: weights/safetensors.cc, weights/pytorch.cc.
 #include "weights/hf_folder.h"
 
 #include <fmt/format.h>
@@ -16,6 +16,8 @@
 #include "base/error.h"
 #include "weights/byte_reader.h"
 #include "weights/json.h"
+#include "weights/pytorch.h"
+#include "weights/quantized_tensors.h"
 #include "weights/safetensors.h"
 
 namespace fathom::weights {
@@ -71,7 +73,38 @@ void check_shard_name(const std::string& index_path, const std::string& tensor,
   }
 }
 
-void add_shards(const std::string& folder, const std::string& index_path, TensorStore& out) {
+// One way in which weights lie in a folder.
+struct WeightFormat {
+  std::string_view single;  // the one file, or
+  std::string_view index;   // what names the shards
+  void (*add_file)(const std::string& path, TensorStore& out);
+};
+
+// The first that is there counts, as for transformers.
+constexpr WeightFormat kFormats[] = {
+    {"model.safetensors", "model.safetensors.index.json", add_safetensors_file},
+    {"pytorch_model.bin", "pytorch_model.bin.index.json", add_pytorch_file},
+};
+
+// Every tensor of the index lies in the shard that it names.
+void check_places(const std::string& folder, const std::string& index_path,
+                  const std::map<std::string, std::string>& weight_map,
+                  const TensorStore& tensors) {
+  for (const auto& [tensor, shard] : weight_map) {
+    const MappedFile* file = tensors.file_of(tensor);
+    if (file == nullptr || file->path() != fmt::format("{}/{}", folder, shard)) {
+      const std::string found =
+          file == nullptr ? std::string("nowhere")
+                          : "in " + std::filesystem::path(file->path()).filename().string();
+      fail(ErrorCode::kCorruptFile,
+           fmt::format("{}: weight_map, tensor {}: found it {}, allowed in {}", index_path,
+                       in_quotes(tensor), found, shard));
+    }
+  }
+}
+
+void add_shards(const std::string& folder, const WeightFormat& format, TensorStore& out) {
+  const std::string index_path = fmt::format("{}/{}", folder, format.index);
   const MappedFile index(index_path);
   const std::map<std::string, std::string> weight_map =
       parse_weight_map(text_of(index, kMaxIndexBytes), index_path);
@@ -80,7 +113,6 @@ void add_shards(const std::string& folder, const std::string& index_path, Tensor
     check_shard_name(index_path, tensor, shard);
     shards.insert(shard);
   }
-  std::map<std::string, std::string> places;  // tensor to the shard it was found in
   for (const std::string& shard : shards) {
     const std::string path = fmt::format("{}/{}", folder, shard);
     if (!exists(path)) {
@@ -88,34 +120,33 @@ void add_shards(const std::string& folder, const std::string& index_path, Tensor
            fmt::format("{}: no such file, but {} names it; was the download finished?", path,
                        index_path));
     }
-    add_safetensors_file(path, out);
-    for (const auto& [name, tensor] : out.tensors()) {
-      places.try_emplace(name, shard);
-    }
+    format.add_file(path, out);
   }
-  for (const auto& [tensor, shard] : weight_map) {
-    const auto place = places.find(tensor);
-    if (place == places.end() || place->second != shard) {
-      fail(ErrorCode::kCorruptFile,
-           fmt::format("{}: weight_map, tensor {}: found it {}, allowed in {}", index_path,
-                       in_quotes(tensor), place == places.end() ? "nowhere" : "in " + place->second,
-                       shard));
-    }
-  }
+  check_places(folder, index_path, weight_map, out);
 }
 
-[[noreturn]] void fail_no_weights(const std::string& folder) {
-  const std::vector<std::string> bins = find_names(folder, "pytorch_model", ".bin");
-  if (!bins.empty()) {
-    fail(ErrorCode::kUnsupported,
-         fmt::format("{}/{}: pickled PyTorch weights are not read; convert the model to "
-                     "safetensors (save_pretrained writes them)",
-                     folder, bins.front()));
+void add_weights(const std::string& folder, TensorStore& out) {
+  for (const WeightFormat& format : kFormats) {
+    const std::string single = fmt::format("{}/{}", folder, format.single);
+    if (exists(single)) {
+      return format.add_file(single, out);
+    }
+    if (exists(fmt::format("{}/{}", folder, format.index))) {
+      return add_shards(folder, format, out);
+    }
   }
+  std::vector<std::string> shards = find_names(folder, "model-", ".safetensors");
+  const std::vector<std::string> bins = find_names(folder, "pytorch_model-", ".bin");
+  shards.insert(shards.end(), bins.begin(), bins.end());
+  const std::string hint =
+      shards.empty()
+          ? std::string()
+          : fmt::format("; {} is a shard, and the index that names all is missing", shards.front());
   fail(ErrorCode::kNotFound,
-       fmt::format("{}: no weights in this folder; expected model.safetensors, or "
-                   "model.safetensors.index.json and its shards",
-                   folder));
+       fmt::format("{}: no weights in this folder; expected model.safetensors or "
+                   "pytorch_model.bin, or model.safetensors.index.json or "
+                   "pytorch_model.bin.index.json and the shards they name{}",
+                   folder, hint));
 }
 
 [[noreturn]] void fail_no_config(const std::string& folder) {
@@ -139,15 +170,8 @@ std::unique_ptr<ModelFile> open_hf_folder(const std::string& folder) {
   if (const std::string path = folder + "/generation_config.json"; exists(path)) {
     read_config(path, "generation.", model->metadata);
   }
-  const std::string single = folder + "/model.safetensors";
-  const std::string index = folder + "/model.safetensors.index.json";
-  if (exists(single)) {
-    add_safetensors_file(single, model->tensors);
-  } else if (exists(index)) {
-    add_shards(folder, index, model->tensors);
-  } else {
-    fail_no_weights(folder);
-  }
+  add_weights(folder, model->tensors);
+  apply_quantization(*model);
   return model;
 }
 

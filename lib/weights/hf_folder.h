@@ -1,5 +1,6 @@
-// Opens a Hugging Face model folder: config.json and its safetensors files.
-// Called by weights/model_file. Read next: weights/json.h, weights/safetensors.h.
+// Opens a Hugging Face model folder: config.json and its safetensors or pytorch_model.bin files.
+// Called by weights/model_file. Read next: weights/json.h, weights/safetensors.h,
+// weights/pytorch.h.
 #pragma once
 
 #include <memory>
@@ -10,10 +11,11 @@
 namespace fathom::weights {
 
 // Metadata holds config.json flattened, and generation_config.json under "generation.". Tensors
-// come from model.safetensors, or from the shards that model.safetensors.index.json names. Errors:
-// kNotFound (no config.json, no weights, a shard missing), kUnsupported (weights as
-// pytorch_model*.bin only), kCorruptFile (see json.h and safetensors.h; a shard name with a folder
-// in it; a tensor that is not in its shard).
+// come from the first of these that is there: model.safetensors, the shards that
+// model.safetensors.index.json names, pytorch_model.bin, the shards that
+// pytorch_model.bin.index.json names. Errors: kNotFound (no config.json, no weights, a shard
+// missing), kCorruptFile and kUnsupported (see json.h, safetensors.h and pytorch.h; a shard name
+// with a folder in it; a tensor that is not in its shard, or in two).
 std::unique_ptr<ModelFile> open_hf_folder(const std::string& folder);
 
 }  // namespace fathom::weights

@@ -107,6 +107,16 @@ void Metadata::set(std::string key, MetadataValue value) {
   entries_.insert_or_assign(std::move(key), std::move(value));
 }
 
+void Metadata::erase(std::string_view key) {
+  const auto is_below = [key](const auto& entry) {
+    const std::string_view name = entry.first;
+    return name.starts_with(key) && (name.size() == key.size() || name[key.size()] == '.');
+  };
+  std::erase_if(entries_, is_below);
+  std::erase_if(int_copies_, is_below);
+  std::erase_if(double_copies_, is_below);
+}
+
 bool Metadata::contains(std::string_view key) const {
   return entries_.contains(key);
 }

@@ -33,6 +33,9 @@ class Metadata {
   // Inserts or replaces.
   void set(std::string key, MetadataValue value);
 
+  // Removes `key` and all keys below it ("rope_scaling", "rope_scaling.factor").
+  void erase(std::string_view key);
+
   [[nodiscard]] bool contains(std::string_view key) const;
 
   // Value or nothing. Errors: kCorruptFile when the key is there with another type (an integer is

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "support/error_check.h"
+#include "support/pytorch_builder.h"
 #include "support/safetensors_builder.h"
 #include "support/temp_folder.h"
 
@@ -29,9 +30,17 @@ class HfFolder : public testing::Test {
     folder_.write(name, file.bytes());
   }
 
-  void write_index(std::string_view weight_map) {
-    folder_.write("model.safetensors.index.json",
-                  "{\"weight_map\": " + std::string(weight_map) + "}");
+  void write_bin(std::string_view name, const std::vector<std::string>& tensors) {
+    test::PytorchBuilder file;
+    for (const std::string& tensor : tensors) {
+      file.add(tensor, {2}, {1, 2});
+    }
+    folder_.write(name, file.bytes());
+  }
+
+  void write_index(std::string_view weight_map,
+                   std::string_view name = "model.safetensors.index.json") {
+    folder_.write(name, "{\"weight_map\": " + std::string(weight_map) + "}");
   }
 
   void expect(ErrorCode code, std::initializer_list<std::string_view> parts) {
@@ -79,6 +88,69 @@ TEST_F(HfFolder, ShardsHoldWhatTheIndexSays) {
   expect(ErrorCode::kCorruptFile, {"one.safetensors", "two.safetensors", "'a' is there twice"});
 }
 
+constexpr std::string_view kBinIndex = "pytorch_model.bin.index.json";
+
+TEST_F(HfFolder, ReadsPytorchFiles) {
+  write_config();
+  write_bin("pytorch_model.bin", {"a", "b"});
+  EXPECT_EQ(open_hf_folder(folder_.path())->tensors.tensors().size(), 2U);
+  write_tensors("model.safetensors", {"c"});  // counts first
+  EXPECT_NE(open_hf_folder(folder_.path())->tensors.find("c"), nullptr);
+}
+
+TEST_F(HfFolder, ReadsPytorchShards) {
+  write_config();
+  write_bin("pytorch_model-00001-of-00002.bin", {"a", "b"});
+  write_bin("pytorch_model-00002-of-00002.bin", {"c"});
+  write_index(R"({"a": "pytorch_model-00001-of-00002.bin", "b": "pytorch_model-00001-of-00002.bin",
+                  "c": "pytorch_model-00002-of-00002.bin"})",
+              kBinIndex);
+  EXPECT_EQ(open_hf_folder(folder_.path())->tensors.tensors().size(), 3U);
+}
+
+TEST_F(HfFolder, PytorchShardsHoldWhatTheIndexSays) {
+  write_config();
+  write_bin("one.bin", {"a"});
+  write_bin("two.bin", {"b"});
+  write_index(R"({"a": "one.bin", "b": "two.bin", "c": "two.bin"})", kBinIndex);
+  expect(ErrorCode::kCorruptFile, {kBinIndex, "tensor \"c\"", "found it nowhere"});
+  write_index(R"({"a": "two.bin", "b": "one.bin"})", kBinIndex);
+  expect(ErrorCode::kCorruptFile, {"tensor \"a\"", "found it in one.bin", "allowed in two.bin"});
+  write_index(R"({"a": "three.bin"})", kBinIndex);
+  expect(ErrorCode::kNotFound, {"three.bin: no such file", "index.json names it"});
+  write_index(R"({"a": "one.bin", "a": "two.bin"})", kBinIndex);
+  expect(ErrorCode::kCorruptFile, {kBinIndex, "tensor \"a\" a second time"});
+  write_index(R"({"a": "../one.bin"})", kBinIndex);
+  expect(ErrorCode::kCorruptFile, {"tensor \"a\"", "without a folder"});
+  write_bin("two.bin", {"a"});
+  write_index(R"({"a": "one.bin", "b": "two.bin"})", kBinIndex);
+  expect(ErrorCode::kCorruptFile, {"one.bin", "two.bin", "'a' is there twice"});
+}
+
+TEST_F(HfFolder, GenerationSettings) {
+  write_config();
+  write_tensors("model.safetensors", {"a"});
+  folder_.write("generation_config.json", R"({
+    "do_sample": true, "temperature": 0.6, "top_k": 20, "top_p": 0.95, "min_p": null,
+    "repetition_penalty": 1.05, "eos_token_id": [151645, 151643], "bos_token_id": 1,
+    "pad_token_id": null, "max_new_tokens": 2048, "stop_strings": ["a", "b"],
+    "suppress_tokens": [], "transformers_version": "5.24.0"})");
+  const auto model = open_hf_folder(folder_.path());
+  const Metadata& found = model->metadata;
+  EXPECT_EQ(found.find_bool("generation.do_sample"), true);
+  EXPECT_EQ(found.find_double("generation.temperature"), 0.6);
+  EXPECT_EQ(found.find_int("generation.top_k"), 20);
+  EXPECT_EQ(found.find_double("generation.top_p"), 0.95);
+  EXPECT_EQ(found.find_double("generation.min_p"), std::nullopt);
+  EXPECT_EQ(found.find_double("generation.repetition_penalty"), 1.05);
+  EXPECT_EQ(*found.find_ints("generation.eos_token_id"), (std::vector<int64_t>{151645, 151643}));
+  EXPECT_EQ(found.find_int("generation.bos_token_id"), 1);
+  EXPECT_EQ(found.find_int("generation.pad_token_id"), std::nullopt);
+  EXPECT_EQ(found.find_int("generation.max_new_tokens"), 2048);
+  EXPECT_EQ(found.find_strings("generation.stop_strings")->size(), 2U);
+  EXPECT_TRUE(found.find_ints("generation.suppress_tokens")->empty());
+}
+
 TEST_F(HfFolder, ShardNamesAreNoPaths) {
   write_config();
   for (const char* name :
@@ -94,9 +166,10 @@ TEST_F(HfFolder, FoldersThatAreNoModels) {
   folder_.write("m.gguf", "x");
   expect(ErrorCode::kNotFound, {"no config.json", "give the file", "m.gguf"});
   write_config();
-  expect(ErrorCode::kNotFound, {"no weights", "model.safetensors"});
+  expect(ErrorCode::kNotFound, {"no weights", "model.safetensors", "pytorch_model.bin"});
   folder_.write("pytorch_model-00001-of-00002.bin", "x");
-  expect(ErrorCode::kUnsupported, {"pytorch_model-00001-of-00002.bin", "safetensors"});
+  expect(ErrorCode::kNotFound,
+         {"pytorch_model-00001-of-00002.bin is a shard", "index", "is missing"});
 }
 
 TEST_F(HfFolder, BrokenFilesAreNamed) {

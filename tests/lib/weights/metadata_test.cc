@@ -97,6 +97,18 @@ TEST_F(MetadataTest, ArraysWidenWhereTheSourceHasNoTypes) {
   EXPECT_EQ(*gguf_.find_ints("flags"), (std::vector<int64_t>{0})) << "set() replaces";
 }
 
+TEST_F(MetadataTest, EraseTakesTheKeysBelowWithIt) {
+  for (const char* key : {"rope", "rope.factor", "rope.type.kind", "rope_theta", "a.rope"}) {
+    json_.set(key, std::vector<int64_t>{1});
+  }
+  json_.erase("rope");
+  EXPECT_EQ(json_.entries().size(), 2U);
+  EXPECT_EQ(json_.find_doubles("rope.factor"), nullptr);
+  EXPECT_NE(json_.find_doubles("rope_theta"), nullptr);
+  json_.erase("absent");
+  EXPECT_TRUE(json_.contains("a.rope"));
+}
+
 TEST_F(MetadataTest, FormatsOneLineForPeople) {
   EXPECT_EQ(format_value(std::monostate{}), "null");
   EXPECT_EQ(format_value(true), "true");
