@@ -3,10 +3,13 @@
 
   check_oracle.py DIR [--fathom build/release/fathom] [--only GLOB] [--at-least N] [--jobs N]
 
-DIR holds models/, expected/ and gguf/ as a numeric oracle lays them out: every expected/NAME/expected.json
-names its model folders, token ids, logits (.npy) and tolerances. Logits are computed with
-`--compute f32`; greedy tokens with prefill and the KV cache. A model whose architecture or rope
-scaling Fathom refuses by name counts as refused, any other failure as failed.
+DIR holds models/, expected/, gguf/ and lora/ as a numeric oracle lays them out (tests/parity is one
+without lora): every expected/NAME/expected.json names its model folders, token ids, logits (.npy) and
+tolerances. Logits are computed with `--compute f32`; greedy tokens with prefill and the KV cache;
+adapters beside the weights and merged. A model whose architecture or rope scaling Fathom refuses by
+name counts as refused, any other failure as failed.
+Where rope grows with the length (expectations with `greedy_uncached`), transformers changes it while
+it decodes and Fathom does not: there greedy tokens must be those of one pass of the planned length.
 Prints a table and a count; exit status 1 when anything failed or fewer than N passed.
 """
 
@@ -77,47 +80,37 @@ def run(fathom, *arguments):
     return done.stdout
 
 
-def check_logits(fathom, model, ids, want, tolerance):
+def logits_of(fathom, model, ids, extra=()):
+    """Rows of one pass over `ids`."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "logits.npy")
-        run(
-            fathom,
-            "logits",
-            "-m",
-            model,
-            "--ids",
-            ",".join(map(str, ids)),
-            "--compute",
-            "f32",
-            "--out",
-            out,
-        )
-        worst, kl = compare(read_npy(want), read_npy(out))
+        given = ["-m", model, "--ids", ",".join(map(str, ids)), "--compute", "f32", *extra]
+        run(fathom, "logits", *given, "--out", out)
+        return read_npy(out)
+
+
+def check_logits(fathom, model, ids, want, tolerance, extra=()):
+    """The largest difference. Error: RuntimeError beyond the tolerance."""
+    worst, kl = compare(read_npy(want), logits_of(fathom, model, ids, extra))
     if worst > tolerance["logits_abs"] or kl > tolerance["kl"]:
         raise RuntimeError(f"largest difference {worst:.2e}, KL {kl:.2e}; allowed {tolerance}")
     return worst
 
 
-def check_greedy(fathom, model, case):
-    text = run(
-        fathom,
-        "run",
-        "-m",
-        model,
-        "--ids",
-        ",".join(map(str, case["input_ids"])),
-        "-n",
-        str(len(case["greedy"])),
-        "--temp",
-        "0",
-        "--ignore-eos",
-        "--compute",
-        "f32",
-        "--json",
-    )
-    tokens = json.loads(text)["tokens"]
-    if tokens != case["greedy"]:
-        raise RuntimeError(f"greedy tokens differ: {tokens} for {case['greedy']}")
+def greedy_tokens(fathom, model, ids, n, extra=()):
+    given = ["-m", model, "--ids", ",".join(map(str, ids)), "-n", str(n), "--compute", "f32"]
+    text = run(fathom, "run", *given, "--temp", "0", "--ignore-eos", "--json", *extra)
+    return json.loads(text)["tokens"]
+
+
+def check_greedy(fathom, model, case, extra=()):
+    ids, wanted = case["input_ids"], case["greedy"]
+    tokens = greedy_tokens(fathom, model, ids, len(wanted), extra)
+    if "greedy_uncached" in case:
+        rows = logits_of(fathom, model, ids + tokens)[len(ids) - 1 : -1]
+        wanted = [max(range(len(row)), key=row.__getitem__) for row in rows]
+    if tokens != wanted:
+        raise RuntimeError(f"greedy tokens differ: {tokens} for {wanted}")
 
 
 def check_folder(fathom, root, expected_dir, model):
@@ -136,8 +129,26 @@ def check_folder(fathom, root, expected_dir, model):
     return worst
 
 
+def check_adapter(fathom, root, folder):
+    """An adapter beside the weights, with greedy tokens, and merged into them."""
+    with open(os.path.join(folder, "expected.json")) as file:
+        case = json.load(file)
+    model, ids, tolerance = os.path.join(root, case["base"]), case["input_ids"], case["tolerance"]
+    worst = 0.0
+    for want, extra in ((case["logits_adapter"], ()), (case["logits_merged"], ("--merge-lora",))):
+        given = ("--lora", folder, *extra)
+        found = check_logits(fathom, model, ids, os.path.join(folder, want), tolerance, given)
+        worst = max(worst, found)
+    check_greedy(fathom, model, case, ("--lora", folder))
+    return worst
+
+
 def jobs_of(root):
     """Yields (name, function that checks it and returns the largest difference)."""
+    lora = os.path.join(root, "lora")
+    for name in sorted(os.listdir(lora)) if os.path.isdir(lora) else []:
+        folder = os.path.join(lora, name)
+        yield f"lora/{name}", lambda f, d=folder: check_adapter(f, root, d)
     for name in sorted(os.listdir(os.path.join(root, "expected"))):
         folder = os.path.join(root, "expected", name)
         with open(os.path.join(folder, "expected.json")) as file:

@@ -154,8 +154,9 @@ def expect(entry: table.Entry, reference_folder: str, seed: int, out: str) -> di
     }
 
 
-def write_expected(folder: str, name: str, expected: dict) -> None:
-    expected = {"models": [f"models/{name}"], **expected}
+def write_expected(folder: str, name: str, entry: table.Entry, expected: dict) -> None:
+    form = name.removeprefix(entry.name).removeprefix("-") or entry.store
+    expected = {"models": [f"models/{name}"], "arch": entry.arch, "form": form, **expected}
     with open(os.path.join(folder, "expected.json"), "w") as file:
         json.dump(expected, file)
         file.write("\n")
@@ -180,7 +181,7 @@ def make_float(entry: table.Entry, out: str, work: str) -> None:
         build(entry, seed, folder)
         expected_folder = os.path.join(out, "expected", entry.name)
         expected = expect(entry, folder, seed, expected_folder)
-        write_expected(expected_folder, entry.name, expected)
+        write_expected(expected_folder, entry.name, entry, expected)
         target = os.path.join(out, "models", entry.name)
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(folder, target)
@@ -218,7 +219,7 @@ def make_quantized(entry: table.Entry, out: str, work: str) -> None:
         write_config(plain, entry.config | {"torch_dtype": "float32"})
         expected_folder = os.path.join(out, "expected", name)
         expected = expect(entry, plain, 1000 + seed, expected_folder)
-        write_expected(expected_folder, name, expected)
+        write_expected(expected_folder, name, entry, expected)
         target = os.path.join(out, "models", name)
         shutil.rmtree(target, ignore_errors=True)
         if entry.quantized != "q8_0":
