@@ -28,10 +28,10 @@ using fathom::kernels::MatmulArgs;
 using fathom::kernels::RowsView;
 using fathom::quant::kBlockK;
 
-constexpr DType kTypes[] = {DType::kQ4_0, DType::kQ4_1, DType::kQ5_0,   DType::kQ5_1,
-                            DType::kQ8_0, DType::kQ2_K, DType::kQ3_K,   DType::kQ4_K,
-                            DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS,
-                            DType::kBF16, DType::kF32};
+constexpr DType kTypes[] = {
+    DType::kQ4_0,  DType::kQ4_1,    DType::kQ5_0,    DType::kQ5_1, DType::kQ8_0,   DType::kQ2_K,
+    DType::kQ3_K,  DType::kQ4_K,    DType::kQ5_K,    DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS,
+    DType::kMXFP4, DType::kI4Group, DType::kI8Group, DType::kBF16, DType::kF32};
 constexpr int64_t kCols = 2048;
 constexpr int kGroupsOfCall = 4;
 constexpr int kRounds = 5;

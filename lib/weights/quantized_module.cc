@@ -28,6 +28,10 @@ void check_type(const SourceTensor& source, std::initializer_list<DType> types) 
          fmt::format("{}: type: found {}, read are {} for this part of a quantized weight",
                      where(source), name_of(source.tensor.type), names));
   }
+  if (source.tensor.n_elements() == 0) {
+    fail(ErrorCode::kCorruptFile, fmt::format("{}: shape: found {}, expected at least one element",
+                                              where(source), format_shape(source.tensor.shape)));
+  }
   if (source.tensor.reader != nullptr) {
     fail(ErrorCode::kUnsupported,
          fmt::format("{}: found elements that do not lie in order; parts of quantized weights are "
