@@ -3,15 +3,18 @@
 
   make_fuzz_corpus.py [tests/fuzz/corpus]
 
-GGUF: one file per tensor type and family, a vocabulary-only file, version 2. Safetensors: config.json, a
-NUL byte, the file. Standard library only; the same bytes on every machine.
+GGUF: one file per tensor type and family, a vocabulary-only file, version 2. Safetensors and PyTorch:
+config.json, a NUL byte, the file. Config: an override, a NUL byte, a text. Standard library only; the same
+bytes on every machine.
 """
 
+import io
 import json
 import os
 import random
 import struct
 import sys
+import zipfile
 
 U32, F32, STRING, ARRAY, U64 = 4, 6, 8, 9, 10
 HIDDEN, HEADS, KV_HEADS, HEAD_DIM, FFN, VOCAB = 32, 2, 1, 16, 32, 24
@@ -161,7 +164,8 @@ def gguf(rng, arch, kind, version=3, with_tensors=True):
     return out + bytes(-len(out) % 32) + data
 
 
-def folder(rng, arch, kind):
+def folder_parts(rng, arch, kind):
+    """config.json, and (name, shape, kind, bytes) of the tensors, of a one-layer folder."""
     config = {
         "architectures": [arch],
         "hidden_size": HIDDEN,
@@ -191,8 +195,14 @@ def folder(rng, arch, kind):
     names |= {part: f"{layer}self_attn.{part}_proj.weight" for part in "qkvo"}
     if arch.startswith("Qwen3"):
         names |= {f"{part}_norm_head": f"{layer}self_attn.{part}_norm.weight" for part in "qk"}
+    tensors = list(model_tensors(rng, kind, names, HIDDEN, FFN, VOCAB))
+    return json.dumps(config).encode(), tensors
+
+
+def folder(rng, arch, kind):
+    config, tensors = folder_parts(rng, arch, kind)
     header, data = {}, b""
-    for name, shape, own, raw in model_tensors(rng, kind, names, HIDDEN, FFN, VOCAB):
+    for name, shape, own, raw in tensors:
         header[name] = {
             "dtype": own.upper(),
             "shape": shape,
@@ -200,7 +210,86 @@ def folder(rng, arch, kind):
         }
         data += raw
     head = json.dumps(header).encode()
-    return json.dumps(config).encode() + b"\0" + struct.pack("<Q", len(head)) + head + data
+    return config + b"\0" + struct.pack("<Q", len(head)) + head + data
+
+
+STORAGES = {"f32": "FloatStorage", "f16": "HalfStorage", "bf16": "BFloat16Storage"}
+
+
+def pickled_text(value):
+    return b"X" + struct.pack("<I", len(value)) + value.encode()
+
+
+def pickled_global(module, name):
+    return f"c{module}\n{name}\n".encode()
+
+
+def pickled_sizes(values):
+    return b"(" + b"".join(b"M" + struct.pack("<H", value) for value in values) + b"t"
+
+
+def pickled_tensor(key, shape, strides, kind, is_old):
+    """A call of torch._utils._rebuild_tensor_v2; the old layout names the storage's view."""
+    count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+    storage = (
+        pickled_text("storage")
+        + pickled_global("torch", STORAGES[kind])
+        + pickled_text(key)
+        + pickled_text("cpu")
+        + b"J"
+        + struct.pack("<i", count)
+    )
+    return (
+        pickled_global("torch._utils", "_rebuild_tensor_v2")
+        + b"(("
+        + storage
+        + (b"NtQ" if is_old else b"tQ")
+        + b"K\0"
+        + pickled_sizes(shape)
+        + pickled_sizes(strides)
+        + b"\x89"
+        + pickled_global("collections", "OrderedDict")
+        + b")RtR"
+    )
+
+
+def pytorch_folder(rng, arch, kind, is_old=False, transposed=""):
+    """config.json, a NUL byte, what torch.save writes; one matrix may lie column by column."""
+    config, tensors = folder_parts(rng, arch, kind)
+    pickle = b"\x80\x02" + pickled_global("collections", "OrderedDict") + b")R("
+    for key, (name, shape, own, _) in enumerate(tensors):
+        strides = [1] if len(shape) == 1 else [shape[1], 1]
+        if transposed and name.endswith(transposed):
+            strides = [1, shape[0]]
+        pickle += pickled_text(name) + pickled_tensor(str(key), shape, strides, own, is_old)
+        if key < 128:
+            pickle += b"q" + bytes([key])
+    pickle += b"u}" + pickled_text("_metadata") + b"}sb."
+    if is_old:
+        data = b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
+        data += b"\x80\x02M\xe9\x03.\x80\x02}" + pickled_text("little_endian") + b"\x88s."
+        data += pickle + b"\x80\x02]("
+        data += b"".join(pickled_text(str(key)) for key in range(len(tensors))) + b"e."
+        for _, shape, _, raw in tensors:
+            count = shape[0] * (shape[1] if len(shape) > 1 else 1)
+            data += struct.pack("<q", count) + raw
+        return config + b"\0" + data
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        members = [("data.pkl", pickle), ("byteorder", b"little"), ("version", b"3\n")]
+        members += [(f"data/{key}", tensor[3]) for key, tensor in enumerate(tensors)]
+        for name, content in members:
+            archive.writestr(zipfile.ZipInfo("m/" + name), content)
+    return config + b"\0" + out.getvalue()
+
+
+CONFIGS = {
+    "new_key": ("a.b=[1, 2]", {"a": {"c": 1.5}, "weight_map": {"w": "m-1.bin", "v": "m-2.bin"}}),
+    "integer": ("n=3", {"n": 2, "flags": [True, False], "ids": [1, 2], "x": [1, 2.5]}),
+    "text": ("s=abc", {"s": "t", "deep": {"er": {"list": [1, "a", {"k": None}]}}, "none": None}),
+    "array": ('names=["x"]', {"names": ["a", "b"], "empty": [], "big": 2**63, "tiny": -1e-300}),
+    "null": ("rope=null", {"rope": {"type": "yarn", "factor": 2}}),
+}
 
 
 def main():
@@ -214,6 +303,12 @@ def main():
     for arch in ("LlamaForCausalLM", "MistralForCausalLM", "Qwen3ForCausalLM"):
         for kind in ("f32", "bf16", "f16"):
             seeds[f"fuzz_safetensors/{arch}.{kind}"] = folder(rng, arch, kind)
+    for kind in STORAGES:
+        seeds[f"fuzz_pytorch/llama.{kind}"] = pytorch_folder(rng, "LlamaForCausalLM", kind)
+    for name, options in (("old", {"is_old": True}), ("transposed", {"transposed": "up_proj.weight"})):
+        seeds[f"fuzz_pytorch/{name}"] = pytorch_folder(rng, "LlamaForCausalLM", "bf16", **options)
+    for name, (override, text_value) in CONFIGS.items():
+        seeds[f"fuzz_config/{name}"] = override.encode() + b"\0" + json.dumps(text_value).encode()
     for name, data in seeds.items():
         path = os.path.join(root, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
