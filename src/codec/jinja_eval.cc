@@ -1,0 +1,259 @@
+// Expressions: one function for each kind that needs more than a line.
+// Called by codec/jinja_runtime. Read next: codec/jinja_operators.h, codec/jinja_attribute.cc.
+#include <fmt/format.h>
+
+#include "codec/jinja_builtins.h"
+#include "codec/jinja_markup.h"
+#include "codec/jinja_operators.h"
+#include "codec/jinja_print.h"
+
+namespace fathom::codec::jinja {
+
+// Large results cost steps, so that no template makes gigabytes out of few evaluations.
+Value Runtime::charged(Value value) {
+  if (value.is(Kind::kString)) {
+    charge(value.text().size() / 16);
+  } else if (value.is(Kind::kList) || value.is(Kind::kTuple)) {
+    charge(value.as<SequenceObject>().items.size() / 4);
+  }
+  return value;
+}
+
+Value Runtime::eval(const Expr& expr) {
+  if (expr.kind == ExprKind::kConst) {
+    return expr.constant;
+  }
+  if (expr.kind == ExprKind::kName) {
+    return eval_name(expr);
+  }
+  const Deeper deeper(*this);
+  charge(1);
+  switch (expr.kind) {
+    case ExprKind::kConst:
+    case ExprKind::kName:
+    case ExprKind::kNamespaceAttribute:
+      break;
+    case ExprKind::kTuple:
+      return Value::tuple(eval_parts(expr));
+    case ExprKind::kList:
+      return Value::list(eval_parts(expr));
+    case ExprKind::kDict:
+      return eval_dict(expr);
+    case ExprKind::kNot:
+      return Value::boolean(!is_true(eval(*expr.parts[0])));
+    case ExprKind::kNegative:
+      return negative(*this, eval(*expr.parts[0]));
+    case ExprKind::kPositive:
+      return positive(*this, eval(*expr.parts[0]));
+    case ExprKind::kAnd: {
+      Value left = eval(*expr.parts[0]);
+      return is_true(left) ? eval(*expr.parts[1]) : left;
+    }
+    case ExprKind::kOr: {
+      Value left = eval(*expr.parts[0]);
+      return is_true(left) ? left : eval(*expr.parts[1]);
+    }
+    case ExprKind::kBinary: {
+      const Value left = eval(*expr.parts[0]);
+      const Value right = eval(*expr.parts[1]);
+      line_ = expr.line;
+      return charged(binary(*this, expr.op, left, right));
+    }
+    case ExprKind::kConcat:
+      return eval_concat(expr);
+    case ExprKind::kCompare:
+      return eval_compare(expr);
+    case ExprKind::kCondition:
+      return eval_condition(expr);
+    case ExprKind::kAttribute: {
+      const Value object = eval(*expr.parts[0]);
+      line_ = expr.line;
+      return attribute(object, expr.text);
+    }
+    case ExprKind::kItem: {
+      const Value object = eval(*expr.parts[0]);
+      const Value key = eval(*expr.parts[1]);
+      line_ = expr.line;
+      return item(object, key);
+    }
+    case ExprKind::kSlice:
+      return eval_slice(expr);
+    case ExprKind::kCall:
+      return eval_call(expr, nullptr);
+    case ExprKind::kFilter:
+      return eval_filter(expr, nullptr);
+    case ExprKind::kTest:
+      return eval_test(expr);
+  }
+  return {};
+}
+
+Value Runtime::eval_name(const Expr& expr) {
+  const Value& value = slot(expr.place);
+  return value.is_missing() ? Value::undefined_name(expr.text) : value;
+}
+
+std::vector<Value> Runtime::eval_parts(const Expr& expr) {
+  std::vector<Value> values;
+  values.reserve(expr.parts.size());
+  for (const ExprPtr& part : expr.parts) {
+    values.push_back(eval(*part));
+  }
+  return values;
+}
+
+Value Runtime::eval_dict(const Expr& expr) {
+  auto* dict = new DictObject;
+  Value value(Kind::kDict, dict);
+  for (size_t i = 0; i < expr.parts.size(); i += 2) {
+    Value key = eval(*expr.parts[i]);
+    Value item = eval(*expr.parts[i + 1]);
+    dict->set(std::move(key), std::move(item));
+  }
+  return value;
+}
+
+Value Runtime::eval_condition(const Expr& expr) {
+  if (is_true(eval(*expr.parts[1]))) {
+    return eval(*expr.parts[0]);
+  }
+  if (expr.parts[2] != nullptr) {
+    return eval(*expr.parts[2]);
+  }
+  return Value::undefined(
+      "the inline if-expression evaluated to false and no else section was defined");
+}
+
+Value Runtime::eval_compare(const Expr& expr) {
+  Value left = eval(*expr.parts[0]);
+  for (size_t i = 0; i < expr.compares.size(); ++i) {
+    Value right = eval(*expr.parts[i + 1]);
+    line_ = expr.line;
+    if (!compare(*this, expr.compares[i], left, right)) {
+      return Value::boolean(false);
+    }
+    left = std::move(right);
+  }
+  return Value::boolean(true);
+}
+
+Value Runtime::eval_concat(const Expr& expr) {
+  TextBuilder out;
+  for (const ExprPtr& part : expr.parts) {
+    print(*this, out, eval(*part));
+  }
+  return charged(out.take());
+}
+
+Value Runtime::eval_slice(const Expr& expr) {
+  const Value object = eval(*expr.parts[0]);
+  std::array<Value, 3> bounds;
+  for (size_t i = 0; i < bounds.size(); ++i) {
+    if (expr.parts[i + 1] != nullptr) {
+      bounds[i] = eval(*expr.parts[i + 1]);
+    }
+  }
+  line_ = expr.line;
+  return charged(like_markup(object, slice(*this, object, bounds[0], bounds[1], bounds[2])));
+}
+
+Runtime::Collected Runtime::eval_arguments(const CallArguments& call, const Value* caller) {
+  Collected arguments;
+  arguments.positional.reserve(call.positional.size());
+  for (const ExprPtr& argument : call.positional) {
+    arguments.positional.push_back(eval(*argument));
+  }
+  for (const auto& [name, argument] : call.keywords) {
+    arguments.keywords.push_back({name, eval(*argument)});
+  }
+  if (caller != nullptr) {
+    arguments.keywords.push_back({"caller", *caller});
+  }
+  if (call.star != nullptr) {
+    const Value more = eval(*call.star);
+    Iteration items(*this, more);
+    for (Value item; items.next(item);) {
+      arguments.positional.push_back(item);
+    }
+  }
+  if (call.double_star != nullptr) {
+    const Value more = eval(*call.double_star);
+    if (!more.is(Kind::kDict)) {
+      refuse(fmt::format("argument after ** must be a mapping, not {}", type_name(more)));
+    }
+    for (const auto& [key, value] : more.as<DictObject>().entries) {
+      if (!key.is(Kind::kString)) {
+        refuse("keywords must be strings");
+      }
+      for (const Keyword& other : arguments.keywords) {
+        if (other.name == key.text()) {
+          refuse(fmt::format("got multiple values for keyword argument '{}'", other.name));
+        }
+      }
+      arguments.keywords.push_back({std::string(key.text()), value});
+    }
+  }
+  return arguments;
+}
+
+Value Runtime::eval_call(const Expr& expr, const Value* caller) {
+  const Expr& callee = *expr.parts[0];
+  if (callee.kind == ExprKind::kAttribute) {
+    // A method: called at once, without a value for the bound method.
+    const Value object = eval(*callee.parts[0]);
+    line_ = expr.line;
+    if (const Signature* method = find_method(object.kind(), callee.text)) {
+      if (object.is(Kind::kString)) {
+        charge(object.text().size() / 64);
+      }
+      const Collected arguments = eval_arguments(*expr.call, caller);
+      line_ = expr.line;
+      return charged(like_markup(object, call_builtin(*this, *method, object, arguments.view())));
+    }
+    const Value function = attribute(object, callee.text);
+    const Collected arguments = eval_arguments(*expr.call, caller);
+    line_ = expr.line;
+    return charged(call(function, arguments.view()));
+  }
+  const Value function = eval(callee);
+  const Collected arguments = eval_arguments(*expr.call, caller);
+  line_ = expr.line;
+  return charged(call(function, arguments.view()));
+}
+
+Value Runtime::eval_filter(const Expr& expr, const Value* block_text) {
+  const Deeper deeper(*this);
+  // In a filter block the innermost filter has no value of its own.
+  Value self;
+  if (expr.parts[0] == nullptr) {
+    self = *block_text;
+  } else if (block_text != nullptr && expr.parts[0]->kind == ExprKind::kFilter) {
+    self = eval_filter(*expr.parts[0], block_text);
+  } else {
+    self = eval(*expr.parts[0]);
+  }
+  if (expr.builtin == nullptr) {
+    line_ = expr.line;
+    refuse(fmt::format("No filter named '{}' found.", expr.text));
+  }
+  const Collected arguments = eval_arguments(*expr.call, nullptr);
+  line_ = expr.line;
+  if (self.is(Kind::kString)) {
+    charge(self.text().size() / 64);
+  }
+  const Value result = call_builtin(*this, *expr.builtin, self, arguments.view());
+  return charged(keeps_markup(expr.text) ? like_markup(self, result) : result);
+}
+
+Value Runtime::eval_test(const Expr& expr) {
+  const Value self = eval(*expr.parts[0]);
+  if (expr.builtin == nullptr) {
+    line_ = expr.line;
+    refuse(fmt::format("No test named '{}' found.", expr.text));
+  }
+  const Collected arguments = eval_arguments(*expr.call, nullptr);
+  line_ = expr.line;
+  return call_builtin(*this, *expr.builtin, self, arguments.view());
+}
+
+}  // namespace fathom::codec::jinja

@@ -1,0 +1,96 @@
+// Callable values and values with attributes of their own; how built-ins declare their parameters.
+// Called by codec/jinja_runtime and the files of built-ins. Read next: codec/jinja_runtime.h.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "codec/jinja_value.h"
+
+namespace fathom::codec::jinja {
+
+class Runtime;
+
+struct Keyword {
+  std::string name;
+  Value value;
+};
+
+// What a call passes; valid during the call.
+struct Arguments {
+  std::span<const Value> positional;
+  std::span<const Keyword> keywords;
+};
+
+// Arguments sorted to the parameters of a built-in.
+struct Bound {
+  const Value& self;             // what a filter, test or method is applied to
+  std::array<Value, 5> values;   // kMissing where not given
+  std::span<const Value> extra;  // positional arguments beyond the parameters, with kTakesMore
+  std::span<const Keyword> extra_keywords;
+
+  const Value& operator[](size_t i) const { return values[i]; }
+
+  [[nodiscard]] bool has(size_t i) const { return !values[i].is_missing(); }
+};
+
+using BuiltinFunction = Value (*)(Runtime& runtime, const Bound& args);
+
+// A built-in filter, test, method or function. `parameters` are separated by commas; one that ends
+// in '/' cannot be given by name.
+struct Signature {
+  std::string_view name;
+  BuiltinFunction function;
+  std::string_view parameters = {};
+  int n_required = 0;
+  bool takes_more = false;      // *args
+  bool takes_keywords = false;  // **kwargs
+};
+
+// Binds arguments; errors as Python words them.
+Value call_builtin(Runtime& runtime, const Signature& signature, const Value& self,
+                   const Arguments& arguments);
+
+// A value of Kind::kObject.
+class SpecialObject : public Object {
+ public:
+  [[nodiscard]] virtual std::string_view type() const = 0;
+
+  // kMissing where there is no such attribute.
+  virtual Value attribute(Runtime& runtime, std::string_view name);
+
+  [[nodiscard]] virtual bool is_callable() const { return false; }
+
+  virtual Value call(Runtime& runtime, const Arguments& arguments);
+
+  // Python's repr.
+  [[nodiscard]] virtual std::string print() const;
+};
+
+// A built-in function, or a method bound to a value.
+class FunctionObject : public SpecialObject {
+ public:
+  FunctionObject(const Signature& signature, Value self)
+      : signature_(signature), self_(std::move(self)) {}
+
+  [[nodiscard]] std::string_view type() const override;
+
+  [[nodiscard]] bool is_callable() const override { return true; }
+
+  Value call(Runtime& runtime, const Arguments& arguments) override;
+  [[nodiscard]] std::string print() const override;
+
+ private:
+  const Signature& signature_;
+  Value self_;
+};
+
+// Gives values one by one: next() is false at the end.
+struct IteratorObject : Object {
+  std::function<bool(Runtime&, Value&)> next;
+};
+
+}  // namespace fathom::codec::jinja

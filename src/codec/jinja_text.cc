@@ -1,0 +1,135 @@
+// Runs are merged while text is added; cutting walks the runs that it crosses.
+#include "codec/jinja_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace fathom::codec::jinja {
+
+void TextBuilder::append(std::string_view text, OriginId origin) {
+  if (text.empty()) {
+    return;
+  }
+  if (text.size() > limit_ - bytes_.size()) {
+    fail(ErrorCode::kResourceExhausted,
+         fmt::format(
+             "chat template: text longer than the limit of {} bytes; shorten the messages or "
+             "look for a loop in the template that repeats them",
+             limit_));
+  }
+  bytes_ += text;
+  if (!runs_.empty() && runs_.back().origin == origin) {
+    runs_.back().end = bytes_.size();
+  } else {
+    runs_.push_back({bytes_.size(), origin});
+  }
+}
+
+void TextBuilder::append(const Value& string) {
+  for_each_run(string, [&](std::string_view piece, OriginId origin) { append(piece, origin); });
+}
+
+void TextBuilder::append_part(const Value& string, size_t begin, size_t end) {
+  const auto& object = string.as<StringObject>();
+  const std::string_view bytes = object.bytes;
+  if (object.runs.empty()) {
+    append(bytes.substr(begin, end - begin), string.origin());
+    return;
+  }
+  auto run = std::upper_bound(object.runs.begin(), object.runs.end(), begin,
+                              [](size_t at, const Run& r) { return at < r.end; });
+  while (begin < end) {
+    const size_t stop = std::min(end, run->end);
+    append(bytes.substr(begin, stop - begin), run->origin);
+    begin = stop;
+    ++run;
+  }
+}
+
+Value TextBuilder::take() {
+  auto* object = new StringObject;
+  object->bytes = std::move(bytes_);
+  OriginId origin = runs_.empty() ? kTemplateOrigin : runs_.front().origin;
+  if (runs_.size() > 1) {
+    if (origin == kTemplateOrigin) {
+      origin =
+          runs_[1].origin;  // what is made of the whole, such as its length, came from an input
+    }
+    object->runs = std::move(runs_);
+  }
+  bytes_.clear();
+  runs_.clear();
+  return {Kind::kString, object, origin};
+}
+
+Value part_of(const Value& string, size_t begin, size_t end) {
+  const auto& object = string.as<StringObject>();
+  if (begin == 0 && end == object.bytes.size()) {
+    return string;
+  }
+  if (object.runs.empty()) {
+    return Value::string(object.bytes.substr(begin, end - begin), string.origin());
+  }
+  TextBuilder out;
+  out.append_part(string, begin, end);
+  return out.take();
+}
+
+OriginId origin_at(const Value& string, size_t byte) {
+  const auto& runs = string.as<StringObject>().runs;
+  if (runs.empty()) {
+    return string.origin();
+  }
+  const auto run = std::upper_bound(runs.begin(), runs.end(), byte,
+                                    [](size_t at, const Run& r) { return at < r.end; });
+  return run == runs.end() ? runs.back().origin : run->origin;
+}
+
+int64_t count_chars(std::string_view text) {
+  return static_cast<int64_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0u) != 0x80;
+  }));
+}
+
+int64_t length_of(const Value& string) {
+  auto& object = string.as<StringObject>();
+  if (object.n_chars < 0) {
+    object.n_chars = count_chars(object.bytes);
+  }
+  return object.n_chars;
+}
+
+size_t byte_of(const Value& string, int64_t index) {
+  const std::string_view text = string.text();
+  const int64_t length = length_of(string);
+  if (length == static_cast<int64_t>(text.size())) {
+    return static_cast<size_t>(index);
+  }
+  size_t at = 0;
+  if (index <= length / 2) {
+    for (; index > 0; --index) {
+      at += char_size(text, at);
+    }
+    return at;
+  }
+  at = text.size();
+  for (int64_t back = length - index; back > 0; --back) {
+    at = char_before(text, at);
+  }
+  return at;
+}
+
+OriginId Origins::add(OriginId parent, std::string_view key) {
+  nodes_.push_back({parent, -1, std::string(key)});
+  return static_cast<OriginId>(nodes_.size() - 1);
+}
+
+OriginId Origins::add(OriginId parent, int64_t index) {
+  nodes_.push_back({parent, index, {}});
+  return static_cast<OriginId>(nodes_.size() - 1);
+}
+
+}  // namespace fathom::codec::jinja
