@@ -193,8 +193,11 @@ def make_float(entry: table.Entry, out: str, work: str) -> None:
 
 
 def shortened(entry: table.Entry) -> table.Entry:
-    """One layer of two that are alike: the quantized form need not be larger."""
+    """One layer of two that are alike: the quantized form need not be larger. Rows of whole blocks."""
     config = dict(entry.config)
+    for key, odd, even in (("head_dim", 12, 16), ("v_head_dim", 12, 8)):
+        if config.get(key) == odd:
+            config[key] = even
     if not {"first_k_dense_replace", "layer_types"} & config.keys():
         for key in ("num_hidden_layers", "n_layer", "n_layers"):
             if config.get(key) == 2:

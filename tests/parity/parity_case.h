@@ -61,7 +61,8 @@ inline std::vector<float> read_npy(const std::filesystem::path& path) {
 inline std::vector<ParityPrompt> prompts_of(const ParityModel& model) {
   const std::filesystem::path folder = model.expected_folder;
   std::vector<ParityPrompt> prompts;
-  for (const auto& [name, one] : read_json(folder / "expected.json").at("cases").items()) {
+  const nlohmann::json expected = read_json(folder / "expected.json");
+  for (const auto& [name, one] : expected.at("cases").items()) {
     prompts.push_back({name, one.at("input_ids").get<std::vector<int32_t>>(),
                        one.at("greedy").get<std::vector<int32_t>>(),
                        read_npy(folder / one.at("logits").get<std::string>())});
@@ -70,7 +71,8 @@ inline std::vector<ParityPrompt> prompts_of(const ParityModel& model) {
 }
 
 inline float tolerance_of(const ParityModel& model) {
-  const auto expected = read_json(std::filesystem::path(model.expected_folder) / "expected.json");
+  const nlohmann::json expected =
+      read_json(std::filesystem::path(model.expected_folder) / "expected.json");
   return expected.at("tolerance").at("logits_abs").get<float>();
 }
 
@@ -79,12 +81,14 @@ inline std::vector<ParityModel> parity_models() {
   std::vector<ParityModel> models;
   const std::filesystem::path root = parity_folder();
   for (const auto& entry : std::filesystem::directory_iterator(root / "expected")) {
-    for (const auto& path : read_json(entry.path() / "expected.json").at("models")) {
+    const nlohmann::json expected = read_json(entry.path() / "expected.json");
+    for (const auto& path : expected.at("models")) {
       models.push_back(
           {entry.path().filename(), root / path.get<std::string>(), entry.path().string()});
     }
   }
-  for (const auto& file : read_json(root / "gguf" / "expected.json").at("files")) {
+  const nlohmann::json index = read_json(root / "gguf" / "expected.json");
+  for (const auto& file : index.at("files")) {
     const auto name = file.at("file").get<std::string>();
     models.push_back({name, root / "gguf" / name, root / file.at("meets").get<std::string>()});
   }

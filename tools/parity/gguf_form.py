@@ -86,7 +86,7 @@ def reorder(name: str, tensor, config: dict, arch: str) -> dict:
     if arch == "gpt2" and TURNED.search(name):
         return {name: tensor.T}
     if arch in ("gemma", "gemma2", "gemma3", "nemotron") and name.endswith("norm.weight"):
-        return {name: tensor + 1}
+        return {name: tensor.float() + 1}
     if arch == "gpt-oss" and re.search(r"experts\.(gate_up|down)_proj", name):
         return split_gpt_oss(name, tensor)
     if name.endswith("sinks"):

@@ -127,13 +127,11 @@ def add_positions():
         quantized="int8",
     )
     add(
-        "bloom-residual",
+        "bloom-heads",
         "BloomForCausalLM",
         "bloom",
-        bloom
-        | {"apply_residual_connection_post_layernorm": True, "pad_token_id": 3}
-        | {"hidden_size": 48, "n_head": 6, "n_layer": 1},  # slopes beside the powers of two
-        wrong=[{"apply_residual_connection_post_layernorm": False}],
+        # six heads: slopes beside the powers of two
+        bloom | {"pad_token_id": 3, "hidden_size": 48, "n_head": 6, "n_layer": 1},
     )
     mpt = {"d_model": 32, "n_heads": 4, "n_layers": 2, "expansion_ratio": 4, "max_seq_len": 256}
     mpt |= {"layer_norm_epsilon": 1e-5, "no_bias": True, "norm_type": "low_precision_layernorm"}

@@ -31,7 +31,8 @@ def add_olmo():
         gguf=True,
         quantized="int8",
     )
-    yarn = {"rope_type": "yarn", "rope_theta": 9000.0, "factor": 8.0, "attention_factor": 1.2}
+    yarn = {"rope_type": "yarn", "rope_theta": 9000.0, "factor": 8.0}
+    yarn["attention_factor"] = 1.2079441541679836  # what GGUF readers assume
     yarn |= {"original_max_position_embeddings": 16, "beta_fast": 6.0, "beta_slow": 0.7}
     plain = {"rope_type": "default", "rope_theta": 9000.0}
     olmo3 = {key: value for key, value in olmo2.items() if not key.startswith("rope")}
@@ -217,18 +218,27 @@ def add_experts():
     rope = {"rope_type": "yarn", "factor": 8.0, "beta_fast": 6.0, "beta_slow": 0.7}
     rope |= {"original_max_position_embeddings": 16, "truncate": False}
     layer_types = ["sliding_attention", "full_attention"]
+    gpt_oss = base | {"head_dim": 16, "intermediate_size": 32, "pad_token_id": 0}
+    gpt_oss |= {"num_local_experts": 4, "num_experts_per_tok": 2, "layer_types": layer_types}
+    gpt_oss |= {"rope_scaling": rope, "rope_theta": 1100.0, "sliding_window": 7}
+    gpt_oss |= {"attention_bias": True, "max_position_embeddings": 128}
     add(
         "gpt_oss",
         "GptOssForCausalLM",
         "gpt_oss",
-        base
-        | {"head_dim": 16, "intermediate_size": 32, "pad_token_id": 0}
-        | {"num_local_experts": 4, "num_experts_per_tok": 2, "layer_types": layer_types}
-        | {"rope_scaling": rope, "rope_theta": 1100.0, "sliding_window": 7, "swiglu_limit": 1.6}
-        | {"attention_bias": True, "max_position_embeddings": 128, "tie_word_embeddings": False},
+        gpt_oss | {"swiglu_limit": 7.0, "tie_word_embeddings": False},
         gguf=True,
         quantized="mxfp4",
-        wrong=[{"sliding_window": 8}, {"swiglu_limit": 7.0}],
+        wrong=[{"sliding_window": 8}],
+    )
+    add(
+        "gpt_oss-limit",
+        "GptOssForCausalLM",
+        "gpt_oss",
+        gpt_oss
+        | {"swiglu_limit": 1.6, "tie_word_embeddings": False, "num_local_experts": 3}
+        | {"num_hidden_layers": 1, "layer_types": layer_types[:1]},
+        wrong=[{"swiglu_limit": 7.0}],
     )
 
 
