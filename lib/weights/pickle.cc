@@ -239,7 +239,7 @@ class PickleMachine {
     return static_cast<int64_t>(bits);
   }
 
-  PickleGlobalRef find_global(std::string_view module, std::string_view name) const {
+  [[nodiscard]] PickleGlobalRef find_global(std::string_view module, std::string_view name) const {
     for (size_t i = 0; i < rules_.globals.size(); ++i) {
       if (rules_.globals[i].module == module && rules_.globals[i].name == name) {
         return {static_cast<uint32_t>(i)};
@@ -329,7 +329,7 @@ class PickleMachine {
     n_node_bytes_ += count * sizeof(PickleValue);
   }
 
-  PickleValue recall(size_t number) const {
+  [[nodiscard]] PickleValue recall(size_t number) const {
     if (number >= memo_.size()) {
       fail_op(fmt::format("memo entry {}", number), fmt::format("one of {}", memo_.size()));
     }

@@ -20,7 +20,7 @@ namespace {
 
 // Memory for the values, and tensors, that a file of any size may have; real files, whose tensors
 // are large, get more.
-constexpr uint64_t kBudgetBytes = uint64_t{24} << 20;
+constexpr uint64_t kBudgetBytes = uint64_t{16} << 20;
 constexpr uint64_t kMostBudgetBytes = uint64_t{256} << 20;
 constexpr uint64_t kMaxTensors = 16384;
 constexpr uint64_t kFileBytesPerTensor = 4096;

@@ -295,6 +295,12 @@ ZipArchive::ZipArchive(std::span<const std::byte> bytes, std::string_view name) 
     ranges.push_back({header.local_offset, entry.content_offset + entry.bytes.size(),
                       header.directory_offset, entry.name});
   }
+  reader.set_subject({}, {});
+  if (reader.remaining() != 0) {
+    reader.fail_at(reader.offset(), "central directory",
+                   fmt::format("{} bytes behind the last entry", reader.remaining()),
+                   fmt::format("{} entries and no more", directory.n_entries));
+  }
   check_overlaps(reader, ranges);
   std::ranges::sort(entries_, {}, &ZipEntry::name);
   const auto twice = std::ranges::adjacent_find(entries_, {}, &ZipEntry::name);

@@ -169,6 +169,8 @@ TEST(Json, WeightMap) {
                {"i.json", "weight_map"});
   expect_error([] { (void)parse_weight_map(R"({"weight_map": {"a": "1", "a": "2"}})", "i.json"); },
                ErrorCode::kCorruptFile, {"tensor \"a\" a second time"});
+  expect_error([] { (void)parse_weight_map(R"({"weight_map": {}, "weight_map": {}})", "i.json"); },
+               ErrorCode::kCorruptFile, {"\"weight_map\" a second time"});
   expect_error([] { (void)parse_weight_map(R"({"weight_map": {"a": 1}})", "i.json"); },
                ErrorCode::kCorruptFile, {"i.json: byte "});
 }

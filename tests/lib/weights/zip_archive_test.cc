@@ -129,6 +129,7 @@ TEST(ZipArchive, CountsAndPlacesOfTheDirectory) {
   const auto one = [] { return ZipBuilder().add("a", "1"); };
   expect_corrupt(one().claim_n_entries(40000), {"number of entries: found 40000", "at most 1"});
   expect_corrupt(one().claim_n_entries(2), {"number of entries: found 2"});
+  expect_corrupt(one().claim_n_entries(0), {"central directory: found 47 bytes behind the last"});
   expect_corrupt(one().use_zip64().claim_n_entries(uint64_t{1} << 63),
                  {"number of entries: found 9223372036854775808"});
   expect_corrupt(one().claim_directory_bytes(1000), {"central directory: found 1000 bytes"});
