@@ -36,13 +36,13 @@ constexpr int64_t kCols = 2048;
 constexpr int kGroupsOfCall = 4;
 constexpr int kRounds = 5;
 
-// 64-byte aligned, zeroed memory.
+// 64-byte aligned memory.
 class Memory {
  public:
-  explicit Memory(int64_t bytes)
+  explicit Memory(int64_t bytes, int fill = 0)
       : data_(static_cast<std::byte*>(
             std::aligned_alloc(64, static_cast<size_t>((bytes + 63) / 64 * 64)))) {
-    std::memset(data_, 0, static_cast<size_t>(bytes));
+    std::memset(data_, fill, static_cast<size_t>(bytes));
   }
 
   ~Memory() { std::free(data_); }
@@ -144,7 +144,9 @@ void read_all(const std::byte* p, int64_t bytes) {
 }
 
 struct Workspace {
-  Memory weights{int64_t{256} << 20};
+  // As a scale, 0x3C is ordinary in every format (f16 1.06, f32 0.011, E8M0 2^-67); zeros would be
+  // subnormal ones of MXFP4.
+  Memory weights{int64_t{256} << 20, 0x3C};
   Memory scratch{2 * fathom::kernels::kMatmulScratchBytes};
   std::vector<float> out = std::vector<float>(static_cast<size_t>(2 * 512 * 64));
 };

@@ -4,10 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -252,6 +255,56 @@ TEST(QuantizedTensors, BlocksOfAnotherLengthAreNamed) {
   EXPECT_THAT(folder.open(R"({"quant_method":"mxfp4"})"),
               HasSubstr("tensor 'x_blocks': shape: found [2, 1, 8], expected [..., rows, blocks, "
                         "16]"));
+}
+
+// Damaged headers: digits and letters of the JSON replaced. What still opens must be readable.
+TEST(QuantizedTensors, DamagedHeadersNeverCrash) {
+  std::mt19937 random(11);
+  const std::string copy = testing::TempDir() + "quantized_damaged";
+  int n_opened = 0;
+  int n_refused = 0;
+  for (const auto& folder : std::filesystem::directory_iterator(kData)) {
+    std::filesystem::remove_all(copy);
+    std::filesystem::create_directory(copy);
+    std::filesystem::copy_file(folder.path() / "config.json", copy + "/config.json");
+    std::ifstream in(folder.path() / "model.safetensors", std::ios::binary);
+    const std::string whole((std::istreambuf_iterator<char>(in)), {});
+    uint64_t n_header = 0;
+    std::memcpy(&n_header, whole.data(), sizeof n_header);
+    for (int round = 0; round < 150; ++round) {
+      std::string damaged = whole;
+      for (int i = 0; i <= round % 3; ++i) {
+        char& c = damaged[8 + random() % n_header];
+        c = std::isdigit(c) != 0 ? static_cast<char>('0' + random() % 10) : c;
+      }
+      // Whole words of another type or name, of the same length.
+      if (round % 2 == 0) {
+        static constexpr const char* kSwaps[][2] = {
+            {"\"I32\"", "\"F32\""}, {"\"F16\"", "\"I16\""}, {"scales", "scalex"},
+            {"g_idx", "x_idx"},     {"_scale", "_scalx"},   {"\"BF16\"", "\"BF17\""}};
+        const auto& swap = kSwaps[random() % std::size(kSwaps)];
+        const size_t at = damaged.find(swap[0]);
+        if (at < 8 + n_header) {
+          damaged.replace(at, std::strlen(swap[0]), swap[1]);
+        }
+      }
+      std::ofstream(copy + "/model.safetensors", std::ios::binary) << damaged;
+      try {
+        const auto model = open_hf_folder(copy);
+        for (const auto& [name, tensor] : model->tensors.tensors()) {
+          if (tensor.reader != nullptr) {
+            read_rows(tensor, 0, tensor.n_rows());
+          }
+        }
+        ++n_opened;
+      } catch (const Error&) {
+        ++n_refused;
+      }
+    }
+  }
+  std::filesystem::remove_all(copy);
+  EXPECT_GT(n_opened, 0);
+  EXPECT_GT(n_refused, 100);
 }
 
 TEST(QuantizedTensors, AnInfiniteScaleIsFoundWhenPacking) {
