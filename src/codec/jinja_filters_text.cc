@@ -106,7 +106,9 @@ Value indent(Runtime& runtime, const Bound& args) {
   }
   // As after text + "\n": an empty text and a text that ends in a line break have an empty last
   // line.
-  const bool has_empty_end = text.text().empty() || ends_in_line_break(text.text());
+  // A final \r joins that \n.
+  const bool has_empty_end =
+      text.text().empty() || (ends_in_line_break(text.text()) && text.text().back() != '\r');
   const size_t n_lines = lines.size() + (has_empty_end ? 1 : 0);
   for (size_t i = 0; i < n_lines; ++i) {
     const bool is_empty = i >= lines.size() || lines[i].text().empty();
@@ -122,7 +124,6 @@ Value indent(Runtime& runtime, const Bound& args) {
 }
 
 Value truncate(Runtime& runtime, const Bound& args) {
-  const Value& text = string_self(runtime, args.self, "truncate");
   const int64_t limit = args.has(0) ? int_argument(runtime, args[0], "truncate") : 255;
   const Value end = args.has(2) ? args[2] : Value::string("...");
   const int64_t leeway =
@@ -131,9 +132,10 @@ Value truncate(Runtime& runtime, const Bound& args) {
     runtime.refuse(
         fmt::format("truncate: expected length >= {} and leeway >= 0", length(runtime, end)));
   }
-  if (length_of(text) <= limit + leeway) {
-    return text;
+  if (length(runtime, args.self) <= limit + leeway) {
+    return args.self;
   }
+  const Value& text = string_self(runtime, args.self, "truncate");
   size_t cut = byte_of(text, limit - length_of(end));
   if (!args.has(1) || !is_true(args[1])) {
     const size_t blank = text.text().substr(0, cut).rfind(' ');
@@ -211,9 +213,13 @@ void wrap_line(const Value& line, const Wrap& wrap, std::vector<Value>& out) {
       auto& chunk = chunks.back();
       if (wrap.breaks_long) {
         size_t cut = chunk.first;
-        for (int64_t room = std::max<int64_t>(wrap.width - used, wrap.width < 1 ? 1 : 0); room > 0;
-             --room) {
+        for (int64_t room = wrap.width - used; room > 0; --room) {
           cut += char_size(text, cut);
+        }
+        const std::string_view head = text.substr(chunk.first, cut - chunk.first);
+        const size_t hyphen = wrap.on_hyphens ? head.rfind('-') : head.npos;
+        if (hyphen != head.npos && head.substr(0, hyphen).find_first_not_of('-') != head.npos) {
+          cut = chunk.first + hyphen + 1;
         }
         taken.emplace_back(chunk.first, cut);
         chunk.first = cut;

@@ -113,7 +113,11 @@ Value round_filter(Runtime& runtime, const Bound& args) {
     const Value scale =
         binary(runtime, Operator::kPower, Value::integer(int64_t{10}), Value::integer(precision));
     const double scaled = as_double(binary(runtime, Operator::kMultiply, number, scale));
-    const double whole = method == "ceil" ? std::ceil(scaled) : std::floor(scaled);
+    if (!std::isfinite(scaled)) {
+      runtime.refuse("cannot convert float infinity or NaN to integer");
+    }
+    // Python's ceil and floor give integers, which have no negative zero.
+    const double whole = (method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) + 0.0;
     return Value::real(whole / as_double(scale)).with_origin(number.origin());
   }
   if (number.is(Kind::kFloat)) {

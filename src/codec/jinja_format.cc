@@ -169,6 +169,9 @@ class PercentFormat {
     }
     spec.type = text_[at_++];
     if (spec.type == '%') {
+      if (text_[at_ - 2] != '%') {
+        runtime_.refuse("unsupported format character '%'");
+      }
       out_.append("%", pattern_.origin());
       return;
     }
@@ -392,7 +395,8 @@ class BraceFormat {
       return i < text.size() && std::string_view("<>=^").find(text[i]) != std::string_view::npos;
     };
     const size_t fill_size = text.empty() ? 0 : char_size(text, 0);
-    if (!text.empty() && is_align(fill_size)) {
+    const bool has_fill = !text.empty() && is_align(fill_size);
+    if (has_fill) {
       spec.fill = text.substr(0, fill_size);
       spec.align = text[fill_size];
       at = fill_size + 1;
@@ -407,9 +411,9 @@ class BraceFormat {
       spec.alternate = true;
       ++at;
     }
-    if (at < text.size() && text[at] == '0' && spec.align == '\0') {
-      spec.fill = "0";
-      spec.align = is_number ? '=' : '\0';
+    if (at < text.size() && text[at] == '0') {
+      spec.fill = has_fill ? spec.fill : "0";
+      spec.align = spec.align == '\0' && is_number ? '=' : spec.align;
       ++at;
     }
     spec.width = read_number(text, at);
@@ -426,10 +430,21 @@ class BraceFormat {
     if (at < text.size()) {
       spec.type = text[at++];
     }
+    check_grouping(spec);
     if (at < text.size()) {
       runtime_.refuse("Invalid format specifier");
     }
     return spec;
+  }
+
+  void check_grouping(const FieldSpec& spec) {
+    constexpr std::string_view kByComma = "deEfFgG%";
+    constexpr std::string_view kByUnderscore = "deEfFgG%boxX";
+    const std::string_view types = spec.grouping == ',' ? kByComma : kByUnderscore;
+    if (spec.grouping != '\0' && spec.type != '\0' &&
+        types.find(spec.type) == std::string_view::npos) {
+      runtime_.refuse(fmt::format("Cannot specify '{}' with '{}'.", spec.grouping, spec.type));
+    }
   }
 
   void write_value(const Value& value, std::string_view spec_text, TextBuilder& out) {
@@ -444,7 +459,7 @@ class BraceFormat {
     }
     const FieldSpec spec = read_spec(spec_text, is_number);
     if (!is_number) {
-      if ((spec.type != '\0' && spec.type != 's') || spec.align == '=' || spec.sign != '-') {
+      if ((spec.type != '\0' && spec.type != 's') || spec.align == '=' || spec.sign != '\0') {
         runtime_.refuse(
             fmt::format("Unknown format code '{}' for object of type 'str'", spec.type));
       }
@@ -458,7 +473,8 @@ class BraceFormat {
     constexpr std::string_view kTypes = "bcdoxXeEfFgGn%";
     const bool is_known = spec.type == '\0' || kTypes.find(spec.type) != std::string_view::npos;
     if (!is_known || (!value.is(Kind::kFloat) && spec.precision >= 0 &&
-                      (spec.type == '\0' || spec.type == 'd'))) {
+                      (spec.type == '\0' ||
+                       std::string_view("dboxXcn").find(spec.type) != std::string_view::npos))) {
       runtime_.refuse(fmt::format("Unknown format code '{}' for object of type '{}'", spec.type,
                                   type_name(value)));
     }

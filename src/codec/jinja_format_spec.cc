@@ -36,6 +36,12 @@ std::string upper(std::string text) {
   return text;
 }
 
+// What C's printf writes for "%.*f" and its like; '#' keeps the point.
+std::string printed(double value, char type, int64_t precision, bool alternate) {
+  const std::string pattern = fmt::format("{{:{}.{}{}}}", alternate ? "#" : "", precision, type);
+  return fmt::format(fmt::runtime(pattern), value);
+}
+
 std::string float_digits(Runtime& runtime, double value, const FieldSpec& spec) {
   const int64_t precision = spec.precision < 0 ? 6 : spec.precision;
   if (precision > kMaxPrecision) {
@@ -47,20 +53,16 @@ std::string float_digits(Runtime& runtime, double value, const FieldSpec& spec) 
   }
   switch (spec.type) {
     case 'e':
-      return fmt::format("{:.{}e}", value, precision);
     case 'E':
-      return fmt::format("{:.{}E}", value, precision);
     case 'f':
     case 'F':
-      return fmt::format("{:.{}f}", value, precision);
-    case '%':
-      return fmt::format("{:.{}f}%", value * 100, precision);
     case 'g':
-    case 'n':
-      return spec.alternate ? fmt::format("{:#.{}g}", value, std::max<int64_t>(precision, 1))
-                            : fmt::format("{:.{}g}", value, std::max<int64_t>(precision, 1));
     case 'G':
-      return fmt::format("{:.{}G}", value, std::max<int64_t>(precision, 1));
+      return printed(value, spec.type, precision, spec.alternate);
+    case 'n':
+      return printed(value, 'g', precision, spec.alternate);
+    case '%':
+      return printed(value * 100, 'f', precision, spec.alternate) + "%";
     default:
       break;
   }
@@ -125,7 +127,9 @@ std::string format_number(Runtime& runtime, const Value& number, const FieldSpec
                           spec.type != 'o' && spec.type != 'b';
     digits = grouped(digits, spec.grouping, by_three ? 3 : 4);
   }
-  const std::string sign = is_negative ? "-" : spec.sign == '-' ? "" : std::string(1, spec.sign);
+  const std::string sign = is_negative                            ? "-"
+                           : spec.sign == '+' || spec.sign == ' ' ? std::string(1, spec.sign)
+                                                                  : "";
   return sign + prefix + digits;
 }
 

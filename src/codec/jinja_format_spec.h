@@ -12,7 +12,7 @@ namespace fathom::codec::jinja {
 struct FieldSpec {
   std::string fill = " ";  // one character
   char align = '\0';       // '<' '>' '^' '='; none: numbers to the right, others to the left
-  char sign = '-';         // '+' and ' ' also mark positive numbers
+  char sign = '\0';        // '+' and ' ' also mark positive numbers
   bool alternate = false;  // '#'
   char grouping = '\0';    // ',' or '_'
   int64_t width = 0;

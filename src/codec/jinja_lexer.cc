@@ -169,6 +169,9 @@ class Lexer {
 
   void read_comment() {
     const size_t close = source_.find("#}", at_);
+    if (close == std::string_view::npos && at_ == source_.size()) {
+      return;  // nothing follows it: jinja2 lets that pass
+    }
     if (close == std::string_view::npos) {
       refuse("a comment without its end '#}'");
     }
@@ -192,7 +195,9 @@ class Lexer {
         return;
       }
     }
-    refuse("a raw block without its end '{% endraw %}'");
+    if (at_ < source_.size()) {
+      refuse("a raw block without its end '{% endraw %}'");
+    }
   }
 
   void read_tag(bool is_variable) {

@@ -29,7 +29,7 @@ Pieces split_space(const Value& string, int64_t limit) {
       end += char_size(text, end);
     }
     if (limit >= 0 && static_cast<int64_t>(pieces.size()) == limit) {
-      pieces.push_back(part_of(string, at, skip_space_back(text, at, text.size())));
+      pieces.push_back(part_of(string, at, text.size()));
       return pieces;
     }
     pieces.push_back(part_of(string, at, end));
@@ -48,10 +48,10 @@ Pieces rsplit_space(const Value& string, int64_t limit) {
       at = char_before(text, at);
     }
     if (limit >= 0 && static_cast<int64_t>(pieces.size()) == limit) {
-      at = skip_space(text, 0, end);
+      at = 0;
     }
     pieces.push_back(part_of(string, at, end));
-    end = at == skip_space(text, 0, end) ? 0 : skip_space_back(text, 0, at);
+    end = skip_space_back(text, 0, at);
   }
   std::reverse(pieces.begin(), pieces.end());
   return pieces;

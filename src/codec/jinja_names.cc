@@ -1,6 +1,8 @@
 // The search stops at the first use of the name.
 #include "codec/jinja_names.h"
 
+#include <algorithm>
+
 namespace fathom::codec::jinja {
 
 namespace {
@@ -112,6 +114,13 @@ bool reads_name(const Body& body, std::string_view name) {
   Search search(name);
   search.walk(body);
   return search.was_read();
+}
+
+bool has_scoped_block(const Body& body) {
+  return std::any_of(body.begin(), body.end(), [](const StmtPtr& statement) {
+    return statement->is_scoped ||
+           std::any_of(statement->bodies.begin(), statement->bodies.end(), has_scoped_block);
+  });
 }
 
 ExprPtr copy_target(const Expr& target) {

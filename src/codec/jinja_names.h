@@ -36,6 +36,9 @@ void for_each_load(Expr& expr, F& fn) {
 // blocks are not looked into.
 bool reads_name(const Body& body, std::string_view name);
 
+// Whether there is a scoped block anywhere in the body: those see `loop`.
+bool has_scoped_block(const Body& body);
+
 // A copy of the target of an assignment.
 ExprPtr copy_target(const Expr& target);
 

@@ -276,7 +276,9 @@ Value binary(Runtime& runtime, Operator op, const Value& a, const Value& b) {
       if (b.as_int() == 0) {
         runtime.refuse("division by zero");
       }
-      result = Value::real(static_cast<double>(a.as_int()) / static_cast<double>(b.as_int()));
+      // Beyond 53 bits Python rounds the exact quotient; 64 bits come close enough to it.
+      result = Value::real(static_cast<double>(static_cast<long double>(a.as_int()) /
+                                               static_cast<long double>(b.as_int())));
     } else {
       result = integer_arithmetic(runtime, op, a, b);
     }

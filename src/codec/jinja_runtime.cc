@@ -145,6 +145,14 @@ void Runtime::write(const Value& value) {
   }
 }
 
+// What call and filter blocks give is not made text first, as jinja2 does not.
+void Runtime::write_text(const Value& value) {
+  if (!value.is(Kind::kString)) {
+    refuse(fmt::format("sequence item 0: expected str instance, {} found", type_name(value)));
+  }
+  write(value);
+}
+
 Runtime::Flow Runtime::run(const Body& body) {
   for (const StmtPtr& statement : body) {
     const Flow flow = run(*statement);
@@ -187,7 +195,7 @@ Runtime::Flow Runtime::run(const Stmt& statement) {
       break;
     case StmtKind::kCallBlock: {
       const Value caller = make_macro(statement, {});
-      write(eval_call(*statement.exprs[0], &caller));
+      write_text(eval_call(*statement.exprs[0], &caller));
       break;
     }
     case StmtKind::kGeneration: {
@@ -305,7 +313,7 @@ Runtime::Flow Runtime::run_region(const Stmt& statement) {
   }
   const Value text = captured([&] { flow = run(statement.bodies[0]); });
   if (flow == Flow::kNormal && statement.kind == StmtKind::kFilterBlock) {
-    write(eval_filter(*statement.exprs[0], &text));
+    write_text(eval_filter(*statement.exprs[0], &text));
   } else if (flow == Flow::kNormal) {
     assign(*statement.exprs[0],
            statement.exprs[1] != nullptr ? eval_filter(*statement.exprs[1], &text) : text);

@@ -141,6 +141,7 @@ class Runtime {
   void assign(const Expr& target, Value value);
   void unpack(const Expr& target, const Value& value);
   void write(const Value& value);
+  void write_text(const Value& value);
   Value loop_source(const Stmt& statement, const Value& iterable);
   Value run_recursive(const Stmt& statement, const Ref<CallFrame>& closure, const Value& iterable,
                       int64_t depth);

@@ -398,7 +398,9 @@ class Resolver {
   void resolve_for(const Frame& frame, Stmt& statement) {
     Function own{frame.function->depth + 1, 0};
     Function* function = statement.is_recursive ? &own : frame.function;
-    statement.uses_loop = statement.is_recursive || reads_name(statement.bodies[0], "loop");
+    statement.uses_loop = statement.is_recursive || reads_name(statement.bodies[0], "loop") ||
+                          has_scoped_block(statement.bodies[0]) ||
+                          has_scoped_block(statement.bodies[1]);
     ++for_depth_;
     Symbols loop(frame.symbols, function);
     if (statement.uses_loop) {

@@ -110,9 +110,13 @@ void Variables::set_bool(std::string_view name, bool value) {
   data_->set(name, Value::boolean(value));
 }
 
-void Variables::set_all(std::string_view json_object) {
-  // Below the template's own origin: the names at the top become the roots of the paths.
-  const Value all = parse_json(json_object, &data_->origins, kTemplateOrigin, "variables");
+void Variables::set_all(std::string_view json_object, std::string_view member) {
+  Value all = parse_json(json_object, &data_->origins, kTemplateOrigin, "variables");
+  if (!member.empty() && all.is(Kind::kDict)) {
+    const Value* inner = all.as<DictObject>().find(member);
+    all = inner != nullptr ? *inner : Value::none();
+    data_->origins.make_root(all.origin());
+  }
   if (!all.is(Kind::kDict)) {
     fail(ErrorCode::kInvalidArgument,
          fmt::format("variables: found a {}, expected a JSON object", type_name(all)));

@@ -67,8 +67,9 @@ class Variables {
   void set_text(std::string_view name, std::string_view text, From from);
   void set_bool(std::string_view name, bool value);
   // Each member of a JSON object becomes a variable; those named bos_token, eos_token, unk_token,
-  // pad_token are of the template, the others of the user.
-  void set_all(std::string_view json_object);
+  // pad_token are of the template, the others of the user. With `member`, the object is that member
+  // of the text's.
+  void set_all(std::string_view json_object, std::string_view member = {});
 
  private:
   friend class Template;

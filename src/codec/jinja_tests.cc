@@ -112,6 +112,7 @@ Value compares(Runtime& runtime, const Bound& args) {
 
 template <const Signature* (*kFind)(std::string_view)>
 Value is_known(Runtime&, const Bound& args) {
+  static_cast<void>(hash_of(args.self));  // it is looked for in a dict: a list is refused
   return Value::boolean(args.self.is(Kind::kString) && kFind(args.self.text()) != nullptr);
 }
 

@@ -132,4 +132,10 @@ OriginId Origins::add(OriginId parent, int64_t index) {
   return static_cast<OriginId>(nodes_.size() - 1);
 }
 
+void Origins::make_root(OriginId id) {
+  for (Node& node : nodes_) {
+    node.parent = node.parent == id ? kTemplateOrigin : node.parent;
+  }
+}
+
 }  // namespace fathom::codec::jinja

@@ -115,6 +115,9 @@ class Origins {
   OriginId add(OriginId parent, std::string_view key);
   OriginId add(OriginId parent, int64_t index);
 
+  // Lets paths begin below `id`.
+  void make_root(OriginId id);
+
   [[nodiscard]] const Node& node(OriginId id) const { return nodes_[id]; }
 
   [[nodiscard]] size_t size() const { return nodes_.size(); }

@@ -244,7 +244,8 @@ std::string to_title_char(char32_t c) {
   std::string out;
   const auto title = static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(c)));
   std::u32string folded;
-  if (c < 0x80 || title != c || !expands(c, folded)) {
+  const bool is_plain = c < 0x80 || is_title(c) || (title != c && c != 0xDF);
+  if (is_plain || !expands(c, folded)) {
     append_utf8(out, title);
     return out;
   }

@@ -32,11 +32,12 @@ std::string name_of(const jinja::Origin& origin) {
   return "";
 }
 
-Json answer(const Json& request, bool with_spans, int n_times) {
+// `line` is the request's text: integers beyond 64 bits are in it only.
+Json answer(const Json& request, const std::string& line, bool with_spans, int n_times) {
   const auto source = request.at("source").get<std::string>();
   const jinja::Template parsed = jinja::Template::parse(source);
   jinja::Variables variables;
-  variables.set_all(request.at("context").dump());
+  variables.set_all(line, "context");
   jinja::RenderOptions options;
   if (request.contains("now") && request.at("now").is_string()) {
     std::tm now{};
@@ -76,7 +77,7 @@ int main(int argc, char** argv) {
     try {
       const Json request = Json::parse(line);
       id = request.at("id");
-      reply = answer(request, mode == "spans", n_times);
+      reply = answer(request, line, mode == "spans", n_times);
     } catch (const fathom::Error& error) {
       reply = {{"error", error.what()}};
     } catch (const Json::exception& error) {
