@@ -51,7 +51,8 @@ void score(Session& session, std::span<const int32_t> ids,
     const auto begin = static_cast<size_t>(first);
     const auto count = static_cast<size_t>(n_rows);
     const ops::SequenceRows rows{
-        .first_row = 0, .n_rows = n_rows, .first_position = first, .pages = table.pages()};
+        .first_row = 0, .n_rows = n_rows, .first_position = first, .pages = table.pages(),
+        .rope_length = n_tokens};
     ops::Rows logits = session.score_rows();
     logits.n_rows = n_rows;
     session.model().forward({.token_ids = ids.subspan(begin, count),

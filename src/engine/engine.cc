@@ -97,9 +97,12 @@ void Engine::check(const Request& request) const {
 RequestId Engine::submit(Request request, TextSink& sink) {
   check(request);
   const RequestId id = next_id_++;
-  const kv::PageHeader header = {pages_->shape().type, options_.arithmetic, 0};
+  const model::ModelConfig& config = model_->config();
+  const int64_t planned = positions_needed(request);
+  const kv::PageHeader header = {pages_->shape().type, options_.arithmetic,
+                                 model::rope_id(config, planned)};
   waiting_.push_back(std::make_unique<Sequence>(id, std::move(request), sink, *pages_, header,
-                                                model_->config().n_vocab));
+                                                config.n_vocab, planned));
   return id;
 }
 

@@ -18,13 +18,14 @@ using Clock = std::chrono::steady_clock;
 class Sequence {
  public:
   Sequence(RequestId id, Request request, TextSink& sink, kv::PagePool& pages,
-           kv::PageHeader header, int64_t n_vocab)
+           kv::PageHeader header, int64_t n_vocab, int64_t planned_length)
       : id_(id),
         request_(std::move(request)),
         sink_(&sink),
         tokens_(request_.prompt),
         pages_(pages, header),
-        sampler_(request_.sampling, n_vocab) {}
+        sampler_(request_.sampling, n_vocab),
+        planned_length_(planned_length) {}
 
   [[nodiscard]] RequestId id() const { return id_; }
 
@@ -40,6 +41,9 @@ class Sequence {
   [[nodiscard]] int64_t n_generated() const {
     return n_tokens() - static_cast<int64_t>(request_.prompt.size());
   }
+
+  // Prompt and all that may be generated: frozen at admission, chooses length-dependent ropes.
+  [[nodiscard]] int64_t planned_length() const { return planned_length_; }
 
   // Positions [0, num_computed) have their K and V in the pages.
   int64_t num_computed = 0;
@@ -61,6 +65,7 @@ class Sequence {
   std::vector<int32_t> tokens_;
   kv::PageTable pages_;
   sample::Sampler sampler_;
+  int64_t planned_length_;
 };
 
 }  // namespace fathom::engine

@@ -16,7 +16,7 @@ namespace fathom::kv {
 struct PageHeader {
   PageType type = PageType::kBF16;
   uint8_t arithmetic = 0;  // 0 int8 activations, 1 f32 reference
-  uint16_t rope_id = 0;    // which length-dependent rope scaling; 0: fixed
+  int64_t rope_id = 0;     // which length-dependent rope scaling; 0: fixed
 };
 
 class PagePool {

@@ -1,64 +1,40 @@
 // Names in the file to parts of the model, with every shape checked; missing, mis-shaped and unused
 // tensors are reported together.
-// Called by model/load. Read next: model/arch/registry.h.
+// Called by model/load. Read next: model/parts.h, model/arch/registry.h.
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/tensor.h"
 #include "model/config.h"
+#include "model/matrix_view.h"
+#include "model/parts.h"
 #include "weights/model_file.h"
 
 namespace fathom::model {
 
-// Every tensor that a decoder may have. The first four are once per model, the others per layer.
-enum class Part : uint8_t {
-  kEmbedding,
-  kHead,
-  kLastNorm,
-  kRopeDivisors,
-  kAttnNorm,
-  kAttnPostNorm,
-  kFfnNorm,
-  kFfnPostNorm,
-  kQ,
-  kK,
-  kV,
-  kOutput,
-  kQBias,
-  kKBias,
-  kVBias,
-  kOutputBias,
-  kQNorm,
-  kKNorm,
-  kGate,
-  kUp,
-  kDown,
-  kGateBias,
-  kUpBias,
-  kDownBias,
+// A part as it was found: one view, or one per expert or head. Empty: the model does not have it.
+struct BoundPart {
+  std::vector<MatrixView> weights;
+  std::vector<MatrixView> biases;  // each [1, n]; empty, or one per weight
+
+  [[nodiscard]] bool is_bound() const { return !weights.empty(); }
 };
 
-inline constexpr int kNumParts = static_cast<int>(Part::kDownBias) + 1;
-
-// A part's name in each kind of file; "{i}" stands for the layer.
-struct TensorRule {
-  Part part;
-  std::string_view gguf;
-  std::string_view hf;
-};
-
-// One entry per Part; nullptr: the model does not have it.
-using BoundParts = std::array<const FileTensor*, kNumParts>;
+using BoundParts = std::array<BoundPart, kNumParts>;
 
 struct Bindings {
-  BoundParts model = {};           // parts outside the layers
+  BoundParts model;                // parts outside the layers
   std::vector<BoundParts> layers;  // [n_layers]
+
+  [[nodiscard]] const BoundPart& of_model(Part part) const {
+    return model.at(static_cast<size_t>(part));
+  }
+
+  [[nodiscard]] const BoundPart& of_layer(size_t layer, Part part) const {
+    return layers[layer].at(static_cast<size_t>(part));
+  }
 };
 
 // `rules` replace the common names of the same part. `config` may gain what only the tensor list
@@ -66,5 +42,14 @@ struct Bindings {
 // mis-shaped and unused tensors (at most 20).
 Bindings bind_tensors(const weights::ModelFile& file, std::span<const TensorRule> rules,
                       ModelConfig& config);
+
+// The place of a part in files of this kind, after `rules` replaced the common ones.
+FilePlace place_of(weights::Source source, std::span<const TensorRule> rules, Part part);
+
+// "blk.{i}.x" with the numbers put in.
+std::string name_of(std::string_view pattern, int64_t layer, int64_t item);
+
+// Name of the bias beside a weight.
+std::string bias_name(std::string_view weight_name);
 
 }  // namespace fathom::model

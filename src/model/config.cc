@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "ops/exec.h"
 
 namespace fathom::model {
 
@@ -29,36 +30,106 @@ class Checker {
             "a positive finite number");
   }
 
+  void not_negative(double value, std::string_view field) const {
+    require(std::isfinite(value) && value >= 0, field, fmt::format("{}", value),
+            "0 or a positive number");
+  }
+
+  void at_most(int64_t value, int64_t largest, std::string_view field) const {
+    require(value >= 1 && value <= largest, field, fmt::format("{}", value),
+            fmt::format("1 to {}", largest));
+  }
+
  private:
   const std::string& path_;
 };
+
+void check_latent(const Checker& checker, const LatentOptions& latent) {
+  checker.at_most(latent.kv_rank, 4096, "kv_lora_rank");
+  checker.at_most(latent.nope_dim, 4096, "qk_nope_head_dim");
+  checker.at_most(latent.rope_dim, 4096, "qk_rope_head_dim");
+  checker.at_most(latent.value_dim, 4096, "v_head_dim");
+  checker.require(latent.q_rank >= 0, "q_lora_rank", fmt::format("{}", latent.q_rank), "0 or more");
+}
+
+void check_experts(const Checker& checker, const ExpertOptions& experts) {
+  const ops::Router& router = experts.router;
+  checker.at_most(experts.n_experts, 4096, "the number of experts");
+  checker.at_most(experts.ffn_size, int64_t{1} << 24, "the width of an expert");
+  checker.at_most(router.n_used, experts.n_experts, "num_experts_per_tok");
+  checker.at_most(router.n_groups, experts.n_experts, "n_group");
+  checker.require(experts.n_experts % router.n_groups == 0, "n_group",
+                  fmt::format("{}", router.n_groups),
+                  fmt::format("a divisor of the {} experts", experts.n_experts));
+  checker.at_most(router.groups_used, router.n_groups, "topk_group");
+  const int reachable = experts.n_experts / router.n_groups * router.groups_used;
+  checker.at_most(router.n_used, reachable, "num_experts_per_tok");
+  checker.positive(router.scale, "routed_scaling_factor");
+}
 
 void check_layer(const Checker& checker, const LayerOptions& layer, size_t n_ropes) {
   checker.require(layer.n_heads % layer.n_kv_heads == 0, "head_count_kv",
                   fmt::format("{}", layer.n_kv_heads),
                   fmt::format("a divisor of head_count {}", layer.n_heads));
-  checker.require(layer.window >= 0, "sliding_window", fmt::format("{}", layer.window),
-                  "0 or more");
-  checker.require(std::isfinite(layer.score_soft_cap) && layer.score_soft_cap >= 0,
-                  "attn_logit_softcapping", fmt::format("{}", layer.score_soft_cap),
-                  "0 or a positive number");
+  checker.not_negative(static_cast<double>(layer.window), "sliding_window");
+  checker.not_negative(layer.score_soft_cap, "attn_logit_softcapping");
   checker.positive(layer.score_scale, "the attention scale");
-  checker.require(layer.rope >= 0 && static_cast<size_t>(layer.rope) < n_ropes, "rope",
+  checker.require(layer.rope >= -1 && layer.rope < static_cast<int>(n_ropes), "rope",
                   fmt::format("{}", layer.rope), "an index of a rope kind");
+  if (layer.latent) {
+    check_latent(checker, *layer.latent);
+  }
+  if (layer.experts) {
+    check_experts(checker, *layer.experts);
+    checker.require(!layer.parallel, "a parallel layer", "one with experts", "a dense one");
+  }
+  checker.at_most(layer.page_key_dim(), ops::kMaxHeadDim, "the width of a cached key");
 }
 
-void check_rope(const Checker& checker, const RopeOptions& rope, int head_dim) {
+void check_rope(const Checker& checker, const RopeOptions& rope, const LayerOptions& layer) {
+  const int head_dim = layer.latent ? layer.latent->rope_dim : layer.head_dim;
   checker.require(rope.rotary_dim > 0 && rope.rotary_dim % 2 == 0 && rope.rotary_dim <= head_dim,
                   "rope.dimension_count", fmt::format("{}", rope.rotary_dim),
                   fmt::format("an even number up to head_dim {}", head_dim));
   checker.positive(rope.theta, "rope base");
   checker.positive(rope.factor, "rope scaling factor");
+  checker.positive(rope.magnitude, "rope attention_factor");
+  if (rope.scaling != RopeScaling::kNone && rope.scaling != RopeScaling::kLinear &&
+      rope.scaling != RopeScaling::kProportional) {
+    checker.positive(rope.original_context, "original_max_position_embeddings");
+  }
   if (rope.scaling == RopeScaling::kLlama3) {
     checker.positive(rope.low_freq_factor, "low_freq_factor");
-    checker.positive(rope.original_context, "original_max_position_embeddings");
     checker.require(rope.high_freq_factor > rope.low_freq_factor, "high_freq_factor",
                     fmt::format("{}", rope.high_freq_factor), "more than low_freq_factor");
   }
+  if (rope.scaling == RopeScaling::kYarn) {
+    checker.positive(rope.beta_slow, "beta_slow");
+    checker.require(rope.beta_fast > rope.beta_slow, "beta_fast", fmt::format("{}", rope.beta_fast),
+                    "more than beta_slow");
+    checker.require(rope.theta != 1.0, "rope base", "1", "another number than 1");
+  }
+  if (rope.scaling == RopeScaling::kDynamic) {
+    checker.require(rope.rotary_dim > 2, "rope.dimension_count", "2", "more than 2");
+  }
+  if (rope.scaling == RopeScaling::kLongRope && !rope.file_long_factors) {
+    const auto n_pairs = static_cast<size_t>(rope.rotary_dim / 2);
+    for (const auto* factors : {&rope.short_factors, &rope.long_factors}) {
+      checker.require(factors->size() == n_pairs, "long_factor and short_factor",
+                      fmt::format("{} long", factors->size()), fmt::format("{} long", n_pairs));
+      for (const double factor : *factors) {
+        checker.positive(factor, "an entry of long_factor or short_factor");
+      }
+    }
+  }
+}
+
+// All layers share the buffers and the shape of a page.
+void check_alike(const Checker& checker, const LayerOptions& first, const LayerOptions& layer) {
+  checker.require(layer.page_heads() == first.page_heads() &&
+                      layer.page_key_dim() == first.page_key_dim() &&
+                      layer.page_value_dim() == first.page_value_dim(),
+                  "the shape of keys and values", "not the same in all layers", "one shape");
 }
 
 }  // namespace
@@ -67,14 +138,18 @@ void check(const ModelConfig& config, const std::string& path) {
   const Checker checker(path);
   checker.positive(config.norm_eps, "the norm's epsilon");
   checker.require(config.n_vocab > 0, "vocab_size", fmt::format("{}", config.n_vocab), "1 or more");
-  checker.require(std::isfinite(config.logit_soft_cap) && config.logit_soft_cap >= 0,
-                  "final_logit_softcapping", fmt::format("{}", config.logit_soft_cap),
-                  "0 or a positive number");
+  checker.not_negative(config.logit_soft_cap, "final_logit_softcapping");
+  checker.not_negative(config.clip_qkv, "clip_qkv");
+  for (const double scale :
+       {config.embed_scale, config.residual_scale, config.hidden_scale, config.logit_scale}) {
+    checker.require(std::isfinite(scale), "a multiplier", fmt::format("{}", scale), "finite");
+  }
   for (const LayerOptions& layer : config.layers) {
     check_layer(checker, layer, config.ropes.size());
+    check_alike(checker, config.layers.front(), layer);
   }
   for (const RopeOptions& rope : config.ropes) {
-    check_rope(checker, rope, config.layers.front().head_dim);
+    check_rope(checker, rope, config.layers.front());
   }
 }
 

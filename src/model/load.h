@@ -1,10 +1,9 @@
 // From a checked file to packed weights: first the plan (sizes, nothing allocated), then packing in
 // parallel straight into the pool.
-// Called by api/session, xray/memory_plan. Read next: model/bind.h, model/weights.h.
+// Called by api/session, xray/memory_plan. Read next: model/bind.h, model/jobs.h, model/weights.h.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "base/arena.h"
 #include "base/threads.h"
 #include "model/config.h"
+#include "model/packer.h"
 #include "model/weights.h"
 #include "weights/model_file.h"
 
@@ -35,9 +35,6 @@ struct LoadPlan {
 // (architecture, named; with the list of known ones), kCorruptFile (missing and mis-shaped tensors,
 // listed at once: name, expected and found shape).
 LoadPlan plan_load(const weights::ModelFile& file, const LoadOptions& options);
-
-// Called with bytes done and bytes in all, from the loading thread.
-using LoadProgress = std::function<void(int64_t, int64_t)>;
 
 // Packs all tensors into `pool` (weight_bytes must fit) with all threads, releasing file pages
 // behind itself. Error: kCorruptFile for a NaN or infinite scale (tensor and row named).

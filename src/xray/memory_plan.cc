@@ -77,9 +77,9 @@ kv::PageShape page_shape(const model::ModelConfig& config, PageType type) {
   const model::LayerOptions& layer = config.layers.front();  // all layers have one shape of heads
   return {.type = type,
           .n_layers = static_cast<int>(config.n_layers),
-          .n_kv_heads = layer.n_kv_heads,
-          .head_dim = layer.head_dim,
-          .value_dim = layer.head_dim};
+          .n_kv_heads = layer.page_heads(),
+          .head_dim = layer.page_key_dim(),
+          .value_dim = layer.page_value_dim()};
 }
 
 ops::SplitLimits split_limits(const model::ModelConfig& config, int64_t context,
@@ -87,7 +87,7 @@ ops::SplitLimits split_limits(const model::ModelConfig& config, int64_t context,
   ops::SplitLimits limits{.max_decode_rows = max_sequences * kSplitRows, .max_context = context};
   for (const model::LayerOptions& layer : config.layers) {
     limits.n_heads = std::max(limits.n_heads, layer.n_heads);
-    limits.head_dim = std::max(limits.head_dim, layer.head_dim);
+    limits.head_dim = std::max(limits.head_dim, layer.page_key_dim());
   }
   return limits;
 }

@@ -202,7 +202,7 @@ class ModelRig {
         positions.push_back(first + i);
         wanted.push_back(i);
       }
-      const ops::SequenceRows sequence = {0, rows, first, table.pages()};
+      const ops::SequenceRows sequence = {0, rows, first, table.pages(), length};
       const model::StepInput input = {
           std::span(ids).subspan(static_cast<size_t>(first), static_cast<size_t>(rows)),
           positions,
@@ -216,13 +216,13 @@ class ModelRig {
  private:
   [[nodiscard]] kv::PageShape page_shape(const RigOptions& options) const {
     const model::LayerOptions& layer = plan_.config.layers.front();
-    return {options.page_type, static_cast<int>(plan_.config.n_layers), layer.n_kv_heads,
-            layer.head_dim, layer.head_dim};
+    return {options.page_type, static_cast<int>(plan_.config.n_layers), layer.page_heads(),
+            layer.page_key_dim(), layer.page_value_dim()};
   }
 
   [[nodiscard]] ops::SplitLimits split_limits(const RigOptions& options) const {
     const model::LayerOptions& layer = plan_.config.layers.front();
-    return {options.limits.max_tokens, layer.n_heads, layer.head_dim,
+    return {options.limits.max_tokens, layer.n_heads, layer.page_key_dim(),
             options.n_pages * kPageTokens};
   }
 

@@ -1,6 +1,5 @@
 // Mistral 7B and its kin: Llama with an optional sliding window on every layer.
 // Source: arXiv 2310.06825. GGUF files of this family say "llama" and have lost the window.
-#include "model/arch/common.h"
 #include "model/arch/registry.h"
 
 namespace fathom::model {
@@ -9,11 +8,10 @@ namespace {
 
 constexpr std::string_view kNames[] = {"MistralForCausalLM"};
 
-ModelConfig read_config(const weights::Metadata& md) {
-  ModelConfig config = read_common_config(md);
-  for (LayerOptions& layer : config.layers) {
-    layer.window = md.find_int("sliding_window").value_or(0);
-  }
+ModelConfig read_config(const ConfigReader& r) {
+  ModelConfig config = r.common();
+  const int64_t window = r.integer({"sliding_window"}, 0);
+  set_windows(config, r, window, [](int64_t) { return true; });
   return config;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,15 +12,60 @@
 
 namespace fathom::model {
 
+extern const ArchSpec kBloom;
+extern const ArchSpec kCohere;
+extern const ArchSpec kCohere2;
+extern const ArchSpec kDeepseek;
+extern const ArchSpec kErnie45;
+extern const ArchSpec kExaone4;
+extern const ArchSpec kFalcon;
+extern const ArchSpec kGemma;
+extern const ArchSpec kGemma2;
 extern const ArchSpec kGemma3;
+extern const ArchSpec kGlm;
+extern const ArchSpec kGlm4;
+extern const ArchSpec kGlm4Moe;
+extern const ArchSpec kGpt2;
+extern const ArchSpec kGptBigcode;
+extern const ArchSpec kGptNeo;
+extern const ArchSpec kGptNeox;
+extern const ArchSpec kGptOss;
+extern const ArchSpec kGptj;
+extern const ArchSpec kGranite;
+extern const ArchSpec kGranitemoe;
+extern const ArchSpec kHunyuan;
 extern const ArchSpec kLlama;
+extern const ArchSpec kMinicpm3;
 extern const ArchSpec kMistral;
+extern const ArchSpec kMixtral;
+extern const ArchSpec kMpt;
+extern const ArchSpec kNemotron;
+extern const ArchSpec kOlmo;
+extern const ArchSpec kOlmo2;
+extern const ArchSpec kOlmoe;
+extern const ArchSpec kOpt;
+extern const ArchSpec kPhi;
+extern const ArchSpec kPhi3;
+extern const ArchSpec kPhimoe;
 extern const ArchSpec kQwen2;
+extern const ArchSpec kQwen2Moe;
 extern const ArchSpec kQwen3;
+extern const ArchSpec kQwen3Moe;
+extern const ArchSpec kSeedOss;
+extern const ArchSpec kSmollm3;
+extern const ArchSpec kStablelm;
+extern const ArchSpec kStarcoder2;
 
 namespace {
 
-constexpr const ArchSpec* kArchs[] = {&kGemma3, &kLlama, &kMistral, &kQwen2, &kQwen3};
+constexpr const ArchSpec* kArchs[] = {
+    &kBloom,      &kCohere,   &kCohere2,  &kDeepseek, &kErnie45, &kExaone4, &kFalcon,
+    &kGemma,      &kGemma2,   &kGemma3,   &kGlm,      &kGlm4,    &kGlm4Moe, &kGpt2,
+    &kGptBigcode, &kGptNeo,   &kGptNeox,  &kGptOss,   &kGptj,    &kGranite, &kGranitemoe,
+    &kHunyuan,    &kLlama,    &kMinicpm3, &kMistral,  &kMixtral, &kMpt,     &kNemotron,
+    &kOlmo,       &kOlmo2,    &kOlmoe,    &kOpt,      &kPhi,     &kPhi3,    &kPhimoe,
+    &kQwen2,      &kQwen2Moe, &kQwen3,    &kQwen3Moe, &kSeedOss, &kSmollm3, &kStablelm,
+    &kStarcoder2};
 
 }  // namespace
 
@@ -52,6 +98,10 @@ const ArchSpec& find_arch(const weights::Metadata& metadata) {
   }
   fail(ErrorCode::kUnsupported, fmt::format("{}: architecture '{}' is not supported yet; known: {}",
                                             metadata.path(), name, fmt::join(known, ", ")));
+}
+
+std::span<const ArchSpec* const> all_archs() {
+  return kArchs;
 }
 
 }  // namespace fathom::model
