@@ -198,6 +198,19 @@ TEST(Gguf, DataShortByOneByte) {
       {"short.gguf: byte ", "tensor \"w\", offset: found 0 with 16 bytes", "the 15 data bytes"});
 }
 
+TEST(Gguf, CutOffAnywhere) {
+  GgufBuilder file;
+  file.set("a", uint32_t{1}).add_tensor(four_floats("v")).add_tensor(four_floats("w"));
+  const auto whole = file.bytes();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    SCOPED_TRACE(size);
+    const std::vector<std::byte> bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
+    ModelFile out{Metadata(Source::kGguf, "m.gguf"), {}};
+    expect_error([&] { parse_gguf(bytes, nullptr, out); }, ErrorCode::kCorruptFile,
+                 {"m.gguf: byte "});
+  }
+}
+
 TEST(Gguf, TensorNamesStandOnceAndAreBounded) {
   expect_corrupt(GgufBuilder().add_tensor(four_floats()).add_tensor(four_floats()),
                  {"tensor \"w\"", "second time"});
