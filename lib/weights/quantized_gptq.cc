@@ -14,11 +14,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <utility>
 
 #include "base/error.h"
+#include "quant/pack_bits.h"
 #include "weights/quantized_rows.h"
 
 namespace fathom::weights {
@@ -48,15 +49,19 @@ class GptqRows final : public GroupedRows {
         mask_((1U << format.bits) - 1U) {}
 
  private:
-  void read_codes(int64_t first, int64_t n, uint8_t* codes) const override {
-    const std::byte* words = source(kWords).bytes.data();
-    for (int64_t w = 0; w < n_cols() / per_word_; ++w) {
+  void read_codes(int64_t first, int64_t n, uint8_t* codes, int64_t stride) const override {
+    const std::byte* words = source(kWords).bytes.data() + first * 4;
+    const int64_t n_words = n_cols() / per_word_;
+    const int64_t line_bytes = n_rows() * 4;
+    const bool is_nibbles = format_.bits == 4;
+    for (int64_t w = 0; w < n_words; ++w) {
       for (int64_t i = 0; i < n; ++i) {
-        uint32_t word = load_word(words + (w * n_rows() + first + i) * 4);
-        uint8_t* out = codes + i * n_cols() + w * per_word_;
-        for (int64_t j = 0; j < per_word_; ++j) {
-          out[j] = static_cast<uint8_t>(word & mask_);
-          word >>= format_.bits;
+        const uint32_t word = load_word(words + w * line_bytes + i * 4);
+        if (is_nibbles) {
+          const uint64_t eight = spread_nibbles(word);
+          std::memcpy(codes + i * stride + w * 8, &eight, sizeof eight);
+        } else {
+          std::memcpy(codes + i * stride + w * 4, &word, sizeof word);
         }
       }
     }
@@ -97,11 +102,24 @@ class AwqRows final : public GroupedRows {
     return load_word(words + at * 4) >> (4 * kAwqField[row % kAwqCodes]) & 15U;
   }
 
-  void read_codes(int64_t first, int64_t n, uint8_t* codes) const override {
+  // Eight columns of the eight rows of a word at a time.
+  void read_codes(int64_t first, int64_t n, uint8_t* codes, int64_t stride) const override {
     const std::byte* words = source(kWords).bytes.data();
-    for (int64_t k = 0; k < n_cols(); ++k) {
-      for (int64_t i = 0; i < n; ++i) {
-        codes[i * n_cols() + k] = field(words, k, first + i);
+    const int64_t words_of_line = n_rows() / kAwqCodes;
+    const int64_t n_columns = n_cols();
+    for (int64_t w = first / kAwqCodes; w * kAwqCodes < first + n; ++w) {
+      for (int64_t k = 0; k < n_columns; k += 8) {
+        uint64_t fields[8];
+        for (int64_t j = 0; j < 8; ++j) {
+          fields[j] = spread_nibbles(load_word(words + ((k + j) * words_of_line + w) * 4));
+        }
+        quant::transpose_bytes8(fields);
+        for (int64_t r = 0; r < kAwqCodes; ++r) {
+          const int64_t i = w * kAwqCodes + r - first;
+          if (i >= 0 && i < n) {
+            std::memcpy(codes + i * stride + k, &fields[kAwqField[r]], 8);
+          }
+        }
       }
     }
   }

@@ -62,7 +62,7 @@ SourceTensor make_mxfp4_tensor(ModuleTensors& module) {
   std::vector<SourceTensor> parts;
   parts.push_back(module.take("_blocks"));
   parts.push_back(module.take("_scales"));
-  check_type(parts[0], {DType::kU8});
+  check_type(parts[0], {DType::kU8});  // also that its elements lie in order
   check_type(parts[1], {DType::kU8});
   std::vector<int64_t> shape = parts[0].tensor.shape;
   if (shape.size() < 3 || shape.back() != kBytes) {

@@ -48,21 +48,33 @@ class PackedRows final : public GroupedRows {
     return std::to_integer<uint8_t>(data[at]) + middle_;  // wraps: -1 is 127 of 256
   }
 
-  void read_codes(int64_t first, int64_t n, uint8_t* codes) const override {
-    const std::byte* data = source(kCodes).bytes.data();
-    if (!format_.has_words) {
-      for (int64_t i = 0; i < n * n_cols(); ++i) {
-        codes[i] = int8_code(data, first * n_cols() + i);
+  void read_codes(int64_t first, int64_t n, uint8_t* codes, int64_t stride) const override {
+    const int64_t n_columns = n_cols();
+    const int64_t row_bytes = format_.has_words ? n_columns / per_word_ * 4 : n_columns;
+    const std::byte* row = source(kCodes).bytes.data() + first * row_bytes;
+    for (int64_t i = 0; i < n; ++i) {
+      if (!format_.has_words) {
+        flip(row, n_columns, codes);
+      } else if (format_.bits == 8) {
+        std::memcpy(codes, row, static_cast<size_t>(n_columns));
+      } else {
+        for (int64_t k = 0; k < n_columns; k += 8) {
+          const uint64_t eight = spread_nibbles(load_word(row + k / 2));
+          std::memcpy(codes + k, &eight, sizeof eight);
+        }
       }
-      return;
+      row += row_bytes;
+      codes += stride;
     }
-    const uint32_t mask = (1U << format_.bits) - 1U;
-    for (int64_t w = 0; w < n * n_cols() / per_word_; ++w) {
-      uint32_t word = load_word(data + (first * n_cols() / per_word_ + w) * 4);
-      for (int64_t j = 0; j < per_word_; ++j) {
-        codes[w * per_word_ + j] = static_cast<uint8_t>(word & mask);
-        word >>= format_.bits;
-      }
+  }
+
+  // int8 to code + 128; rows are multiples of 32.
+  static void flip(const std::byte* from, int64_t n, uint8_t* to) {
+    for (int64_t k = 0; k < n; k += 8) {
+      uint64_t eight = 0;
+      std::memcpy(&eight, from + k, sizeof eight);
+      eight ^= 0x8080808080808080ULL;
+      std::memcpy(to + k, &eight, sizeof eight);
     }
   }
 

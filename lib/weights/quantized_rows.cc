@@ -19,6 +19,7 @@ namespace fathom::weights {
 namespace {
 
 constexpr int64_t kRowsAtOnce = 16;  // words of 16 neighbouring rows share a cache line
+constexpr int64_t kGap = 64;  // between rows: a power of two apart they would share cache sets
 
 [[noreturn]] void fail_group(std::string_view where, std::string_view what, int64_t n) {
   fail(ErrorCode::kUnsupported,
@@ -40,7 +41,6 @@ struct RowGroups {
 
 template <typename Block>
 void write_row(const GroupMap& map, const uint8_t* codes, const RowGroups& groups, std::byte* out) {
-  constexpr int64_t kHalf = kGroupBlock / 2;
   for (const int32_t group : map.group_of_block) {
     Block block;
     std::memcpy(block.d, &groups.scales[group], sizeof block.d);
@@ -48,9 +48,10 @@ void write_row(const GroupMap& map, const uint8_t* codes, const RowGroups& group
     if constexpr (sizeof block.qs == kGroupBlock) {
       std::memcpy(block.qs, codes, sizeof block.qs);
     } else {
-      for (int64_t j = 0; j < kHalf; ++j) {
-        block.qs[j] = static_cast<uint8_t>(codes[j] | codes[j + kHalf] << 4);
-      }
+      uint64_t quarters[4];  // of eight codes; the upper half goes into the high nibbles
+      std::memcpy(quarters, codes, sizeof quarters);
+      const uint64_t pairs[2] = {quarters[0] | quarters[2] << 4, quarters[1] | quarters[3] << 4};
+      std::memcpy(block.qs, pairs, sizeof block.qs);
     }
     std::memcpy(out, &block, sizeof block);
     out += sizeof block;
@@ -133,16 +134,17 @@ GroupedRows::GroupedRows(DType type, int64_t n_rows, int64_t n_cols, GroupMap gr
 
 void GroupedRows::read_rows(int64_t first, int64_t n_rows, std::byte* out) const {
   const int64_t row_bytes = quant::row_bytes(type_, n_cols_);
-  std::vector<uint8_t> codes(static_cast<size_t>(kRowsAtOnce * n_cols_));
+  const int64_t stride = n_cols_ + kGap;
+  std::vector<uint8_t> codes(static_cast<size_t>(kRowsAtOnce * stride));
   std::vector<uint8_t> ordered(groups_.order == nullptr ? 0 : static_cast<size_t>(n_cols_));
   std::vector<float> scales(static_cast<size_t>(kRowsAtOnce * groups_.n_groups));
   std::vector<uint8_t> zeros(scales.size());
   for (int64_t at = 0; at < n_rows; at += kRowsAtOnce) {
     const int64_t n = std::min(kRowsAtOnce, n_rows - at);
-    read_codes(first + at, n, codes.data());
+    read_codes(first + at, n, codes.data(), stride);
     read_groups(first + at, n, scales.data(), zeros.data());
     for (int64_t i = 0; i < n; ++i) {
-      const uint8_t* row = codes.data() + i * n_cols_;
+      const uint8_t* row = codes.data() + i * stride;
       for (size_t c = 0; c < ordered.size(); ++c) {
         ordered[c] = row[(*groups_.order)[c]];
       }

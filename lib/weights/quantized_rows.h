@@ -34,6 +34,14 @@ GroupMap make_group_map(const std::vector<int32_t>& g_idx, int64_t n_groups,
 // A 32-bit little-endian word at any address.
 uint32_t load_word(const std::byte* from);
 
+// Byte j of the result is nibble j of the word, counted from the low end.
+constexpr uint64_t spread_nibbles(uint32_t word) {
+  uint64_t x = word;
+  x = (x | x << 16) & 0x0000FFFF0000FFFFULL;
+  x = (x | x << 8) & 0x00FF00FF00FF00FFULL;
+  return (x | x << 4) & 0x0F0F0F0F0F0F0F0FULL;
+}
+
 // The values of an F16, BF16 or F32 tensor, one by one.
 class ScaleReader {
  public:
@@ -59,8 +67,8 @@ class GroupedRows : public RowReader {
   [[nodiscard]] size_t file_bytes() const final { return pages_.total_bytes(); }
 
  protected:
-  // codes [n_rows][n_cols] in the file's order of columns
-  virtual void read_codes(int64_t first, int64_t n_rows, uint8_t* codes) const = 0;
+  // Codes of row first + i at codes + i * stride, in the file's order of columns.
+  virtual void read_codes(int64_t first, int64_t n_rows, uint8_t* codes, int64_t stride) const = 0;
 
   // scales, zeros: [n_rows][n_groups]
   virtual void read_groups(int64_t first, int64_t n_rows, float* scales, uint8_t* zeros) const = 0;

@@ -51,7 +51,8 @@ std::optional<Found> find_layout(const FileTensor& tensor, const TensorStore& st
   if (is_f8 && (has(name, "_scale_inv") || has(name, "_scale"))) {
     return Found{Layout::kFp8, std::string(name)};
   }
-  if (name.ends_with("_blocks") && has(without(name, "_blocks"), "_scales")) {
+  if (tensor.type == DType::kU8 && name.ends_with("_blocks") &&
+      has(without(name, "_blocks"), "_scales")) {
     return Found{Layout::kMxfp4, std::string(without(name, "_blocks"))};
   }
   return std::nullopt;
