@@ -24,6 +24,7 @@ struct Widths {
   int64_t n_experts = 0;
   int64_t n_used = 0;
   int64_t expert_ffn = 0;
+  int64_t shared_ffn = 0;
   int64_t shared = 0;
   int64_t shared_gate = 0;
 };
@@ -46,7 +47,7 @@ void add_experts(Widths& w, const ExpertOptions& experts, int64_t hidden) {
   grow(w.n_experts, experts.n_experts);
   grow(w.n_used, experts.router.n_used);
   grow(w.expert_ffn, experts.ffn_size);
-  grow(w.ffn, experts.shared_ffn_size);
+  grow(w.shared_ffn, experts.shared_ffn_size);
   grow(w.branch, hidden);
   grow(w.shared, experts.shared_ffn_size > 0 ? hidden : 0);
   grow(w.shared_gate, experts.shared_gate ? 1 : 0);
@@ -135,6 +136,7 @@ void take_experts(Taker& taker, StepBuffers& b, const Widths& w, const ModelConf
   b.router_in = taker.packed(n, config.hidden_size, types.router_in);
   b.expert_in = taker.packed(n_pairs, config.hidden_size, types.expert_in);
   b.expert_hidden = taker.packed(n_pairs, w.expert_ffn, types.expert_down_in);
+  b.shared_hidden = taker.packed(n, w.shared_ffn, types.down_in);
 }
 
 void take_adapters(Taker& taker, StepBuffers& b, const Widths& w, const ModelWeightTypes& types,

@@ -46,7 +46,7 @@ struct StepBuffers {
   ops::Rows shared_gate;    // [max_tokens, 1]
   ops::Rows shared_out;     // [max_tokens, hidden]
   ops::Rows expert_out;     // [max_tokens * n_used, hidden]
-  ops::PackedRows router_in, expert_in, expert_hidden;
+  ops::PackedRows router_in, expert_in, expert_hidden, shared_hidden;
   std::vector<int32_t> expert_ids, token_of, row_of;  // [max_tokens * n_used]
   std::vector<float> expert_weights;
   std::vector<int64_t> first_rows;  // [largest number of experts or heads, + 1]

@@ -15,9 +15,9 @@ void add_shared(const LayerStep& step) {
   step.backend->pack(b.expert_normed, b.normed, {step.layer, "shared_in"});
   const ops::GatedLinear gated = {w.shared_gate, w.shared_up, nullptr, nullptr,
                                   step.options().hidden};
-  step.backend->gated_linear(b.normed, gated, b.ffn_hidden, step.layer);
+  step.backend->gated_linear(b.normed, gated, b.shared_hidden, step.layer);
   const ops::LinearPart down = {w.shared_down, nullptr, b.shared_out, "shared_out"};
-  step.backend->linear(b.ffn_hidden, {&down, 1}, ops::Epilogue::kStore, step.layer);
+  step.backend->linear(b.shared_hidden, {&down, 1}, ops::Epilogue::kStore, step.layer);
   if (!step.options().experts->shared_gate) {
     step.backend->add(b.branch, b.shared_out, 1.0F, {step.layer, "experts_and_shared"});
     return;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/det_math.h"
@@ -135,6 +136,12 @@ ModelConfig ConfigReader::common() const {
   layer.score_scale = 1.0 / std::sqrt(static_cast<double>(layer.head_dim));
   config.layers.assign(static_cast<size_t>(config.n_layers), layer);
   config.ropes = {read_rope(*this, layer.head_dim, "rope_parameters.")};
+  if (const RopeOptions& rope = config.ropes.front(); rope.scaling == RopeScaling::kDynamic) {
+    // Here max_position_embeddings is the length before scaling.
+    const double longest =
+        std::min(static_cast<double>(kMostContext), rope.factor * rope.original_context);
+    config.max_context = std::max(config.max_context, static_cast<int64_t>(longest));
+  }
   return config;
 }
 

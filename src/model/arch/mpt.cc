@@ -67,7 +67,7 @@ ModelConfig read_config(const ConfigReader& r) {
   set_alibi(config, mpt_slopes(config.layers.front().n_heads, bias_max));
   for (LayerOptions& layer : config.layers) {
     if (!r.is_gguf()) {
-      layer.ffn_size = config.hidden_size * r.size({"expansion_ratio"}, 1024, 4);
+      layer.ffn_size = 4 * config.hidden_size;  // the reference ignores expansion_ratio
     }
     layer.score_scale = r.real({"attn_config.softmax_scale"}, layer.score_scale);
     layer.hidden.activation = kernels::Activation::kGeluErf;
