@@ -202,7 +202,7 @@ class ModelRig {
         positions.push_back(first + i);
         wanted.push_back(i);
       }
-      const ops::SequenceRows sequence = {0, rows, first, table.pages(), length};
+      const ops::SequenceRows sequence = {0, rows, first, table.pages(), n};
       const model::StepInput input = {
           std::span(ids).subspan(static_cast<size_t>(first), static_cast<size_t>(rows)),
           positions,
