@@ -18,11 +18,6 @@ void project_qkv(const LayerStep& step) {
   add_updates(step, b.normed, LoraTarget::kQ, b.q, 1.0F);
   add_updates(step, b.normed, LoraTarget::kK, b.k, 1.0F);
   add_updates(step, b.normed, LoraTarget::kV, b.v, 1.0F);
-  if (const double limit = step.config().clip_qkv; limit > 0) {
-    step.backend->clamp(b.q, static_cast<float>(limit), {step.layer, "q_clamped"});
-    step.backend->clamp(b.k, static_cast<float>(limit), {step.layer, "k_clamped"});
-    step.backend->clamp(b.v, static_cast<float>(limit), {step.layer, "v_clamped"});
-  }
 }
 
 ops::Norm qk_norm(const LayerStep& step, const NormWeights& weights) {
@@ -39,6 +34,11 @@ void store_heads(const LayerStep& step) {
   if (options.qk_norm == QkNorm::kWide) {
     step.backend->norm(b.q, q_norm, b.q, {step.layer, "q_norm"});
     step.backend->norm(b.k, k_norm, b.k, {step.layer, "k_norm"});
+  }
+  if (const double limit = step.config().clip_qkv; limit > 0) {
+    step.backend->clamp(b.q, static_cast<float>(limit), {step.layer, "q_clamped"});
+    step.backend->clamp(b.k, static_cast<float>(limit), {step.layer, "k_clamped"});
+    step.backend->clamp(b.v, static_cast<float>(limit), {step.layer, "v_clamped"});
   }
   const bool per_head = options.qk_norm == QkNorm::kHead || options.qk_norm == QkNorm::kEachHead;
   ops::RotateAndStore store;

@@ -57,7 +57,11 @@ bool ConfigReader::is_gguf() const {
 }
 
 bool ConfigReader::has_tensor(std::string_view name) const {
-  return file_->tensors.find(name) != nullptr;
+  return find_tensor(name) != nullptr;
+}
+
+const FileTensor* ConfigReader::find_tensor(std::string_view name) const {
+  return file_->tensors.find(name);
 }
 
 std::optional<int64_t> ConfigReader::find_int(Key key) const {
@@ -128,8 +132,7 @@ ModelConfig ConfigReader::common() const {
   layer.head_dim = static_cast<int>(
       size(kHeadDim, kMostHeadDim, std::max<int64_t>(1, config.hidden_size / layer.n_heads)));
   layer.ffn_size = size(kFfn, kMostWidth, 4 * config.hidden_size);
-  if (const FileTensor* down = file_->tensors.find("blk.0.ffn_down.weight");
-      is_gguf() && down != nullptr) {
+  if (const FileTensor* down = find_tensor("blk.0.ffn_down.weight"); is_gguf() && down != nullptr) {
     layer.ffn_size = down->n_cols();  // some converters write 4 * hidden whatever the file has
   }
   layer.hidden.activation = activation(text(kActivation, "silu"));

@@ -31,6 +31,9 @@ class ConfigReader {
   // GGUF says much only by having a tensor.
   [[nodiscard]] bool has_tensor(std::string_view name) const;
 
+  // null when there is none.
+  [[nodiscard]] const FileTensor* find_tensor(std::string_view name) const;
+
   // Values with a default. Error: kCorruptFile for a value of another type.
   [[nodiscard]] std::optional<int64_t> find_int(Key key) const;
   [[nodiscard]] std::optional<double> find_real(Key key) const;

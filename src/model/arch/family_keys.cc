@@ -71,8 +71,13 @@ void set_latent_attention(ModelConfig& config, const ConfigReader& reader) {
   latent.kv_rank = static_cast<int>(reader.size({"kv_lora_rank", "attention.kv_lora_rank"}, kMost));
   latent.rope_dim =
       static_cast<int>(reader.size({"qk_rope_head_dim", "rope.dimension_count"}, kMost));
-  latent.value_dim = static_cast<int>(
-      reader.size({"v_head_dim", "attention.value_length_mla|attention.value_length"}, kMost));
+  int64_t value_dim = 0;  // some GGUF files leave it to the tensors
+  if (const FileTensor* output = reader.find_tensor("blk.0.attn_output.weight")) {
+    value_dim = output->n_cols() / config.layers.front().n_heads;
+  }
+  constexpr Key kValueDim = {"v_head_dim", "attention.value_length_mla|attention.value_length"};
+  latent.value_dim = static_cast<int>(value_dim > 0 ? reader.size(kValueDim, kMost, value_dim)
+                                                    : reader.size(kValueDim, kMost));
   if (reader.is_gguf()) {
     const int64_t key_dim =
         reader.size({{}, "attention.key_length_mla|attention.key_length"}, kMost);

@@ -162,9 +162,10 @@ RopeOptions read_gguf(const ConfigReader& reader, int head_dim) {
     rope.scaling = RopeScaling::kYarn;
     rope.beta_fast = reader.real({{}, "rope.scaling.yarn_beta_fast"}, rope.beta_fast);
     rope.beta_slow = reader.real({{}, "rope.scaling.yarn_beta_slow"}, rope.beta_slow);
+    // The first is config.json's attention_factor, the whole of it; the second multiplies.
     rope.magnitude =
-        yarn_mscale(rope.factor, 1.0) *
-        reader.real({{}, "rope.scaling.yarn_attn_factor|rope.scaling.attn_factor"}, 1.0);
+        reader.real({{}, "rope.scaling.yarn_attn_factor"}, yarn_mscale(rope.factor, 1.0)) *
+        reader.real({{}, "rope.scaling.attn_factor"}, 1.0);
   } else if (kind != "none" && kind != "longrope") {
     reader.refuse(fmt::format("rope scaling '{}'", kind));
   }
