@@ -11,7 +11,7 @@ pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 # Libraries beside the standard one, by room; all are private to the room's .cc files.
 set(FATHOM_LIBS_base fmt::fmt spdlog::spdlog Threads::Threads)
 set(FATHOM_LIBS_weights simdjson::simdjson)
-set(FATHOM_LIBS_codec PkgConfig::PCRE2 PkgConfig::UTF8PROC nlohmann_json::nlohmann_json)
+set(FATHOM_LIBS_codec PkgConfig::PCRE2 PkgConfig::UTF8PROC nlohmann_json::nlohmann_json simdjson::simdjson)
 set(FATHOM_LIBS_api nlohmann_json::nlohmann_json)
 set(FATHOM_LIBS_xray nlohmann_json::nlohmann_json)
 

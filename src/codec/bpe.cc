@@ -1,25 +1,25 @@
 // Two ways to merge with one result: a scan for short words, a heap over a linked list for long
-// ones. Called by codec/tokenizer. Read next: codec/merge_table.h, codec/sentencepiece.cc.
+// ones. Called by codec/text_tokenizer. Read next: codec/merge_table.h, codec/sentencepiece.cc.
 #include "codec/bpe.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <queue>
 #include <utility>
 
 #include "base/error.h"
 #include "codec/byte_alphabet.h"
-#include "codec/nfc.h"
+#include "codec/utf8.h"
+#include "codec/word_cache.h"
 
 namespace fathom::codec {
 
 namespace {
 
-constexpr std::string_view kMergesKey = "tokenizer.ggml.merges";
-
 // Up to here a scan over all pairs for each merge beats the heap.
 constexpr size_t kShortWord = 32;
+
+constexpr std::string_view kBlank = "\xE2\x96\x81";  // U+2581
 
 // A possible merge in a long word. The heap gives the lowest rank first, then the leftmost.
 struct Candidate {
@@ -38,192 +38,234 @@ struct Symbol {
   int32_t previous, next;  // -1: none
 };
 
-size_t count_merges(const weights::Metadata& metadata) {
-  const auto* merges = metadata.find_strings(kMergesKey);
-  if (merges == nullptr) {
-    fail(ErrorCode::kCorruptFile,
-         fmt::format("{}: key '{}' is missing; a byte-pair vocabulary cannot do without",
-                     metadata.path(), kMergesKey));
-  }
-  return merges->size();
-}
-
-[[noreturn]] void fail_merge(const weights::Metadata& metadata, size_t rank, std::string_view merge,
-                             std::string_view what) {
-  fail(ErrorCode::kCorruptFile, fmt::format("{}: key '{}': entry {} is '{}': {}", metadata.path(),
-                                            kMergesKey, rank, merge.substr(0, 80), what));
-}
-
 }  // namespace
 
-struct BpeTokenizer::Scratch {
-  std::string stored;                    // a word in the byte alphabet
-  std::vector<TokenId> ids;              // its symbols
-  std::vector<MergeTable::Merge> pairs;  // short words: the rule for (ids[i], ids[i + 1])
-  std::vector<Symbol> symbols;           // long words
-  std::vector<Candidate> heap;           // long words
+// The words of one encode call.
+class BpeModel::WordRun final : public PieceModel::Run {
+ public:
+  explicit WordRun(const BpeModel& model) : model_(model), options_(model.options_) {}
+
+  void add(std::string_view word, std::vector<TokenId>& out) override;
+
+  [[nodiscard]] uint64_t n_steps() const override { return n_steps_; }
+
+ private:
+  void add_word(std::string_view word, std::vector<TokenId>& out);
+  void cut_bytes(std::string_view word);
+  void cut_characters(std::string_view word);
+  bool add_byte_pieces(std::string_view symbol);
+  void merge_short();
+  void merge_long();
+
+  const BpeModel& model_;
+  const BpeOptions& options_;
+  WordCache cache_;
+  uint64_t n_steps_ = 0;
+  std::string spelled_;                   // a symbol or word as the vocabulary has it
+  std::vector<TokenId> ids_;              // symbols of the word
+  std::vector<MergeTable::Merge> pairs_;  // short words: the rule for (ids_[i], ids_[i + 1])
+  std::vector<Symbol> symbols_;           // long words
+  std::vector<Candidate> heap_;           // long words
 };
 
-BpeTokenizer::BpeTokenizer(const weights::Metadata& metadata, Vocabulary vocabulary,
-                           const PreTokenizer& pre)
-    : TextTokenizer(metadata, std::move(vocabulary)),
-      splitter_(pre.split),
-      nfc_(pre.nfc),
-      ignore_merges_(pre.ignore_merges),
-      merges_(count_merges(metadata)),
-      whole_(std::make_unique<std::atomic<Whole>[]>(this->vocabulary().texts.size())) {
+BpeModel::BpeModel(PieceIndex index, MergeTable merges, BpeOptions options)
+    : index_(std::move(index)), merges_(std::move(merges)), options_(std::move(options)) {
   for (size_t byte = 0; byte < byte_ids_.size(); ++byte) {
     std::string text;
-    append_byte_alphabet(text, static_cast<unsigned char>(byte));
-    byte_ids_[byte] = find(text).value_or(-1);
-  }
-  read_merges(metadata);
-}
-
-void BpeTokenizer::read_merges(const weights::Metadata& metadata) {
-  const auto* merges = metadata.find_strings(kMergesKey);
-  std::string joined;
-  for (size_t rank = 0; rank < merges->size(); ++rank) {
-    const std::string_view merge = (*merges)[rank];
-    const size_t blank = merge.find(' ', 1);
-    if (blank == std::string_view::npos || blank + 1 == merge.size()) {
-      fail_merge(metadata, rank, merge, "expected two pieces with one blank between them");
+    if (options_.byte_level) {
+      append_byte_alphabet(text, static_cast<unsigned char>(byte));
+    } else {
+      text = fmt::format("<0x{:02X}>", byte);
     }
-    const std::string_view left = merge.substr(0, blank);
-    const std::string_view right = merge.substr(blank + 1);
-    joined.assign(left).append(right);
-    const auto left_id = find(left);
-    const auto right_id = find(right);
-    const auto result = find(joined);
-    if (!left_id || !right_id || !result) {
-      const std::string_view missing = !left_id ? left : !right_id ? right : joined;
-      fail_merge(metadata, rank, merge,
-                 fmt::format("the piece '{}' is not in 'tokenizer.ggml.tokens'", missing));
+    byte_ids_[byte] = index_.find(text).value_or(-1);
+  }
+  const bool is_plain = options_.continuing_prefix.empty() && options_.end_suffix.empty();
+  if (!options_.byte_level && is_plain && index_.find(kBlank)) {
+    cuts_.emplace();
+    for (const std::string& text : index_.texts()) {
+      cuts_->add_piece(text);
     }
-    merges_.insert(*left_id, *right_id, {static_cast<uint32_t>(rank), *result});
   }
 }
 
-std::string BpeTokenizer::piece_bytes(TokenId id) const {
-  const std::string& text = text_of(id);
-  if (kind_of(id) == TokenKind::kUserDefined) {
-    return text;  // matched in raw text, so stored raw
-  }
-  return from_byte_alphabet(text).value_or(text);
+std::unique_ptr<PieceModel::Run> BpeModel::start() const {
+  return std::make_unique<WordRun>(*this);
 }
 
-void BpeTokenizer::encode_text(std::string_view text, std::vector<TokenId>& out) const {
-  std::string normalized;
-  if (nfc_ && !is_surely_nfc(text)) {
-    normalized = to_nfc(text);
-    text = normalized;
-  }
-  std::vector<std::string_view> words;
-  splitter_.split(text, words);
-  Scratch scratch;
-  for (const std::string_view word : words) {
-    encode_word(word, scratch, out);
-  }
+std::optional<TokenId> BpeModel::find(std::string_view stored_text) const {
+  return index_.find(stored_text);
 }
 
-void BpeTokenizer::encode_word(std::string_view word, Scratch& scratch,
-                               std::vector<TokenId>& out) const {
-  scratch.stored.clear();
-  for (const char c : word) {
-    append_byte_alphabet(scratch.stored, static_cast<unsigned char>(c));
-  }
-  TokenId entry = find(scratch.stored).value_or(-1);
-  if (entry >= 0 && kind_of(entry) != TokenKind::kNormal) {
-    entry = -1;
-  }
-  Whole whole = Whole::kUnknown;
-  if (entry >= 0) {
-    whole = ignore_merges_ ? Whole::kYes
-                           : whole_[static_cast<size_t>(entry)].load(std::memory_order_relaxed);
-  }
-  if (whole == Whole::kYes) {
-    out.push_back(entry);
+bool BpeModel::has_all_bytes() const {
+  return std::find(byte_ids_.begin(), byte_ids_.end(), -1) == byte_ids_.end();
+}
+
+void BpeModel::WordRun::add(std::string_view word, std::vector<TokenId>& out) {
+  if (!model_.cuts_) {
+    add_word(word, out);
     return;
   }
-  std::vector<TokenId>& ids = scratch.ids;
-  ids.clear();
-  for (const char c : word) {
-    const TokenId id = byte_ids_[static_cast<unsigned char>(c)];
-    if (id >= 0) {
-      ids.push_back(id);
+  if (options_.ignore_merges) {
+    if (const auto whole = model_.index_.find(word)) {
+      out.push_back(*whole);
+      return;
     }
   }
-  if (ids.size() <= kShortWord) {
-    merge_short(ids, scratch);
-  } else {
-    merge_long(ids, scratch);
+  for (size_t begin = 0; begin < word.size();) {
+    const size_t end = model_.cuts_->find_cut(word, begin);
+    add_word(word.substr(begin, end - begin), out);
+    begin = end;
   }
-  if (entry >= 0 && whole == Whole::kUnknown) {
-    whole = ids.size() == 1 && ids[0] == entry ? Whole::kYes : Whole::kNo;
-    whole_[static_cast<size_t>(entry)].store(whole, std::memory_order_relaxed);
-  }
-  out.insert(out.end(), ids.begin(), ids.end());
 }
 
-void BpeTokenizer::merge_short(std::vector<TokenId>& ids, Scratch& scratch) const {
-  std::vector<MergeTable::Merge>& pairs = scratch.pairs;
-  pairs.clear();
-  for (size_t i = 0; i + 1 < ids.size(); ++i) {
-    pairs.push_back(merges_.find(ids[i], ids[i + 1]));
+void BpeModel::WordRun::add_word(std::string_view word, std::vector<TokenId>& out) {
+  const uint64_t hash = hash_text(word);
+  if (cache_.find(word, hash, out)) {
+    return;
   }
-  while (!pairs.empty()) {
+  ids_.clear();
+  if (options_.ignore_merges && !model_.cuts_) {
+    spelled_.clear();
+    for (const char c : word) {
+      if (options_.byte_level) {
+        append_byte_alphabet(spelled_, static_cast<unsigned char>(c));
+      } else {
+        spelled_ += c;
+      }
+    }
+    if (const auto whole = model_.index_.find(spelled_)) {
+      ids_.push_back(*whole);
+    }
+  }
+  if (ids_.empty()) {
+    options_.byte_level ? cut_bytes(word) : cut_characters(word);
+    ids_.size() <= kShortWord ? merge_short() : merge_long();
+  }
+  cache_.insert(word, hash, ids_);
+  out.insert(out.end(), ids_.begin(), ids_.end());
+}
+
+void BpeModel::WordRun::cut_bytes(std::string_view word) {
+  for (const char c : word) {
+    const TokenId id = model_.byte_ids_[static_cast<unsigned char>(c)];
+    if (id >= 0) {
+      ids_.push_back(id);
+    }
+  }
+}
+
+// Adds the byte tokens of `symbol` if the vocabulary has all of them.
+bool BpeModel::WordRun::add_byte_pieces(std::string_view symbol) {
+  const bool has_all = std::all_of(symbol.begin(), symbol.end(), [&](char c) {
+    return model_.byte_ids_[static_cast<unsigned char>(c)] >= 0;
+  });
+  if (has_all) {
+    for (const char c : symbol) {
+      ids_.push_back(model_.byte_ids_[static_cast<unsigned char>(c)]);
+    }
+  }
+  return has_all;
+}
+
+void BpeModel::WordRun::cut_characters(std::string_view word) {
+  bool has_unk = false;  // an unknown character waits for the ones that join it
+  const auto release = [&] {
+    if (has_unk) {
+      ids_.push_back(*options_.unk);
+    }
+    has_unk = false;
+  };
+  for (size_t at = 0; at < word.size();) {
+    const size_t size = read_utf8(word, at).size;
+    const std::string_view character = word.substr(at, size);
+    std::string_view symbol = character;
+    const bool is_last = at + size == word.size();
+    if ((at > 0 && !options_.continuing_prefix.empty()) ||
+        (is_last && !options_.end_suffix.empty())) {
+      spelled_ = at > 0 ? options_.continuing_prefix : std::string();
+      spelled_ += character;
+      spelled_ += is_last ? options_.end_suffix : std::string();
+      symbol = spelled_;
+    }
+    at += size;
+    if (const auto id = model_.index_.find(symbol)) {
+      release();
+      ids_.push_back(*id);
+    } else if (!(options_.byte_fallback && add_byte_pieces(symbol))) {
+      if (!options_.missing_unk.empty()) {
+        fail(ErrorCode::kCorruptFile,
+             fmt::format("'{}' is in no piece, and the unknown token '{}' is not in the vocabulary",
+                         character, options_.missing_unk));
+      }
+      if (!options_.fuse_unk) {
+        release();
+      }
+      has_unk = options_.unk.has_value();
+    }
+  }
+  release();
+}
+
+void BpeModel::WordRun::merge_short() {
+  pairs_.clear();
+  for (size_t i = 0; i + 1 < ids_.size(); ++i) {
+    pairs_.push_back(model_.merges_.find(ids_[i], ids_[i + 1]));
+  }
+  n_steps_ += pairs_.size();
+  while (!pairs_.empty()) {
     const auto best = std::min_element(
-        pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+        pairs_.begin(), pairs_.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
     if (best->rank == UINT32_MAX) {
       return;
     }
-    const auto left = best - pairs.begin();
+    const auto left = best - pairs_.begin();
     const auto at = static_cast<size_t>(left);
-    ids[at] = best->result;
-    ids.erase(ids.begin() + left + 1);
-    pairs.erase(best);
-    if (at < pairs.size()) {
-      pairs[at] = merges_.find(ids[at], ids[at + 1]);
+    ids_[at] = best->result;
+    ids_.erase(ids_.begin() + left + 1);
+    pairs_.erase(best);
+    if (at < pairs_.size()) {
+      pairs_[at] = model_.merges_.find(ids_[at], ids_[at + 1]);
     }
     if (at > 0) {
-      pairs[at - 1] = merges_.find(ids[at - 1], ids[at]);
+      pairs_[at - 1] = model_.merges_.find(ids_[at - 1], ids_[at]);
     }
+    n_steps_ += 2;
   }
 }
 
-void BpeTokenizer::merge_long(std::vector<TokenId>& ids, Scratch& scratch) const {
-  std::vector<Symbol>& symbols = scratch.symbols;
-  std::vector<Candidate>& heap = scratch.heap;
-  symbols.clear();
-  heap.clear();
-  const auto n = static_cast<int32_t>(ids.size());
+void BpeModel::WordRun::merge_long() {
+  symbols_.clear();
+  heap_.clear();
+  const auto n = static_cast<int32_t>(ids_.size());
   for (int32_t i = 0; i < n; ++i) {
-    symbols.push_back({ids[static_cast<size_t>(i)], i - 1, i + 1 < n ? i + 1 : -1});
+    symbols_.push_back({ids_[static_cast<size_t>(i)], i - 1, i + 1 < n ? i + 1 : -1});
   }
-  const auto symbol = [&](int32_t at) -> Symbol& { return symbols[static_cast<size_t>(at)]; };
+  const auto symbol = [&](int32_t at) -> Symbol& { return symbols_[static_cast<size_t>(at)]; };
   const auto consider = [&](int32_t left) {
     if (left < 0 || symbol(left).next < 0) {
       return;
     }
-    const auto merge = merges_.find(symbol(left).id, symbol(symbol(left).next).id);
+    ++n_steps_;
+    const auto merge = model_.merges_.find(symbol(left).id, symbol(symbol(left).next).id);
     if (merge.rank != UINT32_MAX) {
-      heap.push_back({merge.rank, left, merge.result});
-      std::push_heap(heap.begin(), heap.end());
+      heap_.push_back({merge.rank, left, merge.result});
+      std::push_heap(heap_.begin(), heap_.end());
     }
   };
   for (int32_t i = 0; i < n; ++i) {
     consider(i);
   }
-  while (!heap.empty()) {
-    std::pop_heap(heap.begin(), heap.end());
-    const Candidate top = heap.back();
-    heap.pop_back();
+  while (!heap_.empty()) {
+    ++n_steps_;
+    std::pop_heap(heap_.begin(), heap_.end());
+    const Candidate top = heap_.back();
+    heap_.pop_back();
     Symbol& left = symbol(top.left);
     if (left.id < 0 || left.next < 0) {
       continue;
     }
     Symbol& right = symbol(left.next);
-    if (merges_.find(left.id, right.id).rank != top.rank) {
+    if (model_.merges_.find(left.id, right.id).rank != top.rank) {
       continue;  // one of the two has changed since
     }
     left.id = top.result;
@@ -235,9 +277,9 @@ void BpeTokenizer::merge_long(std::vector<TokenId>& ids, Scratch& scratch) const
     consider(left.previous);
     consider(top.left);
   }
-  ids.clear();
+  ids_.clear();
   for (int32_t at = 0; at >= 0; at = symbol(at).next) {
-    ids.push_back(symbol(at).id);
+    ids_.push_back(symbol(at).id);
   }
 }
 

@@ -1,48 +1,56 @@
-// Byte-level byte-pair encoding: text to words, words to bytes, then the best-ranked pair is merged
+// Byte-pair encoding: a word is cut into bytes or characters, then the best-ranked pair is merged
 // until no rule is left.
-// Called by codec/tokenizer. Read next: codec/presplit.h. Source: arXiv 1508.07909, section 3.2;
-// GPT-2.
+// Called by codec/gguf_tokenizer, codec/json_models, codec/tiktoken. Read next: codec/bpe.cc.
+// Source: arXiv 1508.07909, section 3.2; GPT-2.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "codec/gguf_fixups.h"
+#include "codec/blank_cuts.h"
 #include "codec/merge_table.h"
-#include "codec/presplit.h"
-#include "codec/text_tokenizer.h"
+#include "codec/piece_index.h"
+#include "codec/piece_model.h"
 
 namespace fathom::codec {
 
-class BpeTokenizer final : public TextTokenizer {
+struct BpeOptions {
+  // Words are raw bytes, and the vocabulary spells them in the byte alphabet. Otherwise words are
+  // characters, spelled as they are.
+  bool byte_level = false;
+  bool ignore_merges = false;  // a word that is a piece as a whole stays whole
+  bool byte_fallback = false;  // an unknown character becomes its bytes <0x00> ... <0xFF>
+  bool fuse_unk = false;       // unknown characters in a row are one token
+  std::optional<TokenId> unk = {};
+  std::string missing_unk =
+      {};  // unknown token that the vocabulary lacks: needing it is kCorruptFile
+  std::string continuing_prefix = {};  // before every symbol of a word but the first
+  std::string end_suffix = {};         // after its last symbol
+};
+
+class BpeModel final : public PieceModel {
  public:
-  // Errors: kCorruptFile for merges that are missing, malformed, or name unknown pieces.
-  BpeTokenizer(const weights::Metadata& metadata, Vocabulary vocabulary, const PreTokenizer& pre);
+  // `byte_ids` are looked up in `index` as the options say; a byte that is not there is left out.
+  BpeModel(PieceIndex index, MergeTable merges, BpeOptions options);
+
+  [[nodiscard]] std::unique_ptr<Run> start() const override;
+  [[nodiscard]] std::optional<TokenId> find(std::string_view stored_text) const override;
+
+  // Whether all 256 bytes are in the vocabulary (byte-level: their letters; else <0x00> to <0xFF>).
+  [[nodiscard]] bool has_all_bytes() const;
 
  private:
-  // What is known of an entry as a word of its own. Found out when the word first occurs; every
-  // thread would find the same.
-  enum class Whole : uint8_t { kUnknown, kYes, kNo };
+  class WordRun;  // one encode call
 
-  struct Scratch;  // buffers of one encode call
-
-  void read_merges(const weights::Metadata& metadata);
-  void encode_text(std::string_view text, std::vector<TokenId>& out) const override;
-  [[nodiscard]] std::string piece_bytes(TokenId id) const override;
-  void encode_word(std::string_view word, Scratch& scratch, std::vector<TokenId>& out) const;
-  void merge_short(std::vector<TokenId>& ids, Scratch& scratch) const;
-  void merge_long(std::vector<TokenId>& ids, Scratch& scratch) const;
-
-  PreSplitter splitter_;
-  bool nfc_;
-  bool ignore_merges_;
-  std::array<TokenId, 256> byte_ids_{};  // -1: the vocabulary has no such byte; it is left out
+  PieceIndex index_;
   MergeTable merges_;
-  std::unique_ptr<std::atomic<Whole>[]> whole_;  // [n_vocab]
+  BpeOptions options_;
+  std::array<TokenId, 256> byte_ids_{};  // -1: the vocabulary has no such byte
+  std::optional<BlankCuts> cuts_;        // character mode, where cutting at blanks is safe
 };
 
 }  // namespace fathom::codec

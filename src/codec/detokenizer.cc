@@ -1,6 +1,6 @@
-// Bytes wait until their character is whole; text waits while it may be the beginning of a stop
-// string. Called by api/generator. Read next: codec/utf8.h. Source: Knuth, Morris and Pratt, SIAM
-// J. Comput. 6 (1977).
+// Text waits while it may be the beginning of a stop string; what waits for whole characters does
+// so in the decoding steps. Called by api/generator. Read next: codec/decode_chain.h. Source:
+// Knuth, Morris and Pratt, SIAM J. Comput. 6 (1977).
 #include "codec/detokenizer.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ std::vector<uint32_t> make_fallback(std::string_view stop) {
 
 StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, std::vector<std::string> stops,
                              bool continues_text)
-    : tokenizer_(&tokenizer), at_start_(!continues_text && tokenizer.strips_first_blank()) {
+    : stream_(tokenizer.start_decoding(false, !continues_text)) {
   for (size_t i = 0; i < stops.size(); ++i) {
     if (stops[i].empty() || stops[i].size() > std::numeric_limits<uint32_t>::max()) {
       fail(ErrorCode::kInvalidArgument,
@@ -50,17 +50,8 @@ StreamDecoder::Piece StreamDecoder::push(TokenId id) {
   if (stopped_) {
     return {.text = {}, .stopped = true};
   }
-  std::string bytes = tokenizer_->bytes_of(id, false);
-  if (at_start_ && !bytes.empty()) {
-    at_start_ = false;
-    if (bytes[0] == ' ') {
-      bytes.erase(0, 1);
-    }
-  }
-  open_ += bytes;
-  const size_t whole = open_.size() - open_end_bytes(open_);
-  const std::string text = replace_invalid_utf8(std::string_view(open_).substr(0, whole));
-  open_.erase(0, whole);
+  std::string text;
+  stream_->push(id, text);
   return feed(text);
 }
 
@@ -101,7 +92,9 @@ std::string StreamDecoder::finish() {
   if (stopped_) {
     return {};
   }
-  Piece last = feed(replace_invalid_utf8(std::exchange(open_, {})));
+  std::string rest;
+  stream_->finish(rest);
+  Piece last = feed(rest);
   if (!last.stopped) {
     last.text += std::exchange(held_, {});
   }

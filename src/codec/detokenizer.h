@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,11 +46,9 @@ class StreamDecoder {
   // Runs valid UTF-8 through the stop strings; gives what is certain now.
   Piece feed(std::string_view text);
 
-  const Tokenizer* tokenizer_;
+  std::unique_ptr<DecodeStream> stream_;
   std::vector<StopMatch> stops_;
-  std::string open_;  // bytes of a character that is not complete
   std::string held_;  // undecided text: the beginning of a stop string
-  bool at_start_;     // the next byte is the first, and a blank there is dropped
   bool stopped_ = false;
 };
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kModelKey = "tokenizer.ggml.model";
 constexpr std::string_view kPreKey = "tokenizer.ggml.pre";
 
-constexpr auto kPreTokenizers = std::to_array<PreTokenizer>({
+constexpr auto kPreTokenizers = std::to_array<GgufPreTokenizer>({
     {.name = "gpt-2", .split = SplitRule::kWords},
     {.name = "phi-2", .split = SplitRule::kWords},
     {.name = "mpt", .split = SplitRule::kWords, .nfc = true},
@@ -44,7 +44,7 @@ constexpr auto kPreTokenizers = std::to_array<PreTokenizer>({
 
 std::string known_names() {
   std::string names;
-  for (const PreTokenizer& pre : kPreTokenizers) {
+  for (const GgufPreTokenizer& pre : kPreTokenizers) {
     names += names.empty() ? "" : ", ";
     names += pre.name;
   }
@@ -75,13 +75,20 @@ TokenizerModel find_model(const weights::Metadata& metadata) {
   if (model == "llama") {
     return TokenizerModel::kSentencePieceBpe;
   }
+  if (model == "t5") {
+    return TokenizerModel::kUnigram;
+  }
+  if (model == "bert") {
+    return TokenizerModel::kWordPiece;
+  }
   fail(ErrorCode::kUnsupported,
        fmt::format("{}: key '{}': found the tokenizer model '{}', supported are gpt2 (byte-level "
-                   "BPE) and llama (SentencePiece BPE); give token ids with --ids",
+                   "BPE), llama (SentencePiece BPE), t5 (Unigram) and bert (WordPiece); give token "
+                   "ids with --ids",
                    metadata.path(), kModelKey, model));
 }
 
-const PreTokenizer& find_pre_tokenizer(const weights::Metadata& metadata) {
+const GgufPreTokenizer& find_pre_tokenizer(const weights::Metadata& metadata) {
   const std::string model = metadata.get_string(kModelKey);
   const std::optional<std::string> name = metadata.find_string(kPreKey);
   if (!name) {
@@ -91,7 +98,7 @@ const PreTokenizer& find_pre_tokenizer(const weights::Metadata& metadata) {
                      metadata.path(), kPreKey, model));
   }
   const auto* found = std::find_if(kPreTokenizers.begin(), kPreTokenizers.end(),
-                                   [&](const PreTokenizer& pre) { return pre.name == *name; });
+                                   [&](const GgufPreTokenizer& pre) { return pre.name == *name; });
   if (found == kPreTokenizers.end()) {
     fail(ErrorCode::kUnsupported,
          fmt::format(
@@ -100,6 +107,11 @@ const PreTokenizer& find_pre_tokenizer(const weights::Metadata& metadata) {
              metadata.path(), kPreKey, *name, model, known_names()));
   }
   return *found;
+}
+
+bool strips_left(const weights::Metadata& metadata, std::string_view token_text) {
+  // The mask token of XLM-RoBERTa and its kin.
+  return token_text == "<mask>" && metadata.find_string(kModelKey) == "t5";
 }
 
 bool strips_right(const weights::Metadata& metadata, std::string_view token_text, TokenKind kind) {

@@ -14,10 +14,10 @@
 namespace fathom::codec {
 
 // How a text becomes pieces, by `tokenizer.ggml.model`.
-enum class TokenizerModel { kByteLevelBpe, kSentencePieceBpe };
+enum class TokenizerModel { kByteLevelBpe, kSentencePieceBpe, kUnigram, kWordPiece };
 
 // What `tokenizer.ggml.pre` stands for in byte-level vocabularies.
-struct PreTokenizer {
+struct GgufPreTokenizer {
   std::string_view name;
   SplitRule split;
   bool nfc = false;            // the text is normalized to form C first
@@ -29,9 +29,10 @@ struct PreTokenizer {
 TokenizerModel find_model(const weights::Metadata& metadata);
 
 // Error: kUnsupported for a missing or unknown name; the message has model and name.
-const PreTokenizer& find_pre_tokenizer(const weights::Metadata& metadata);
+const GgufPreTokenizer& find_pre_tokenizer(const weights::Metadata& metadata);
 
-// Whether a token that is matched in raw text takes the white space after it along.
+// Whether a token that is matched in raw text takes the white space before or after it along.
+bool strips_left(const weights::Metadata& metadata, std::string_view token_text);
 bool strips_right(const weights::Metadata& metadata, std::string_view token_text, TokenKind kind);
 
 }  // namespace fathom::codec

@@ -7,12 +7,13 @@
 namespace fathom::codec {
 
 MergeTable::MergeTable(size_t n_merges)
-    : slots_(std::bit_ceil(2 * n_merges + 16)), shift_(64 - std::countr_zero(slots_.size())) {}
+    : slots_(std::bit_ceil(n_merges + n_merges / 3 + 16)),
+      shift_(64 - std::countr_zero(slots_.size())) {}
 
-void MergeTable::insert(TokenId left, TokenId right, Merge merge) {
+void MergeTable::insert(TokenId left, TokenId right, Merge merge, bool last_wins) {
   const uint64_t key = key_of(left, right);
   Slot& slot = slots_[slot_of(key)];
-  if (slot.key == kFree) {
+  if (slot.key == kFree || last_wins) {
     slot = {key, merge};
   }
 }

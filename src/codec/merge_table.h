@@ -19,12 +19,16 @@ class MergeTable {
 
   explicit MergeTable(size_t n_merges);
 
-  // The first of two rules for one pair stays.
-  void insert(TokenId left, TokenId right, Merge merge);
+  // Of two rules for one pair the first stays, or the last when `last_wins`.
+  void insert(TokenId left, TokenId right, Merge merge, bool last_wins = false);
 
   // Thread rule: any thread once all are inserted.
   [[nodiscard]] Merge find(TokenId left, TokenId right) const {
     return slots_[slot_of(key_of(left, right))].merge;
+  }
+
+  void prefetch(TokenId left, TokenId right) const {
+    __builtin_prefetch(&slots_[slot_start(key_of(left, right))]);
   }
 
  private:
@@ -40,15 +44,19 @@ class MergeTable {
            static_cast<uint32_t>(right);
   }
 
+  [[nodiscard]] size_t slot_start(uint64_t key) const {
+    return static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> shift_);
+  }
+
   [[nodiscard]] size_t slot_of(uint64_t key) const {
-    size_t at = static_cast<size_t>((key * 0x9E3779B97F4A7C15u) >> shift_);
+    size_t at = slot_start(key);
     while (slots_[at].key != key && slots_[at].key != kFree) {
       at = (at + 1) & (slots_.size() - 1);
     }
     return at;
   }
 
-  std::vector<Slot> slots_;  // a power of two, at most half full
+  std::vector<Slot> slots_;  // a power of two, at most three quarters full
   int shift_;
 };
 

@@ -1,5 +1,5 @@
 // Linear probing; the stored hash spares most comparisons.
-// Called by codec/text_tokenizer, codec/sentencepiece. Read next: codec/bpe.cc.
+// Called by the models of codec, codec/text_tokenizer. Read next: codec/bpe.cc.
 #include "codec/piece_index.h"
 
 #include <algorithm>
@@ -11,57 +11,102 @@ namespace fathom::codec {
 
 namespace {
 
-// Eight bytes a step, multiply and fold; short pieces take one or two steps.
-uint32_t hash_of(std::string_view text) {
-  constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
-  uint64_t state = text.size() * kFactor;
-  for (size_t at = 0; at < text.size(); at += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, std::min<size_t>(8, text.size() - at));
-    state = (state ^ word) * kFactor;
-    state ^= state >> 32;
-  }
-  return static_cast<uint32_t>(state ^ (state >> 29));
+constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
+
+uint64_t load(const char* at, size_t n_bytes) {
+  uint64_t word = 0;
+  std::memcpy(&word, at, n_bytes);
+  return word;
+}
+
+uint64_t mix(uint64_t state, uint64_t word) {
+  state = (state ^ word) * kFactor;
+  return state ^ (state >> 29);
 }
 
 }  // namespace
 
-PieceIndex::PieceIndex(size_t n_pieces) : slots_(std::bit_ceil(2 * n_pieces + 16)) {}
+uint64_t hash_text(std::string_view text) {
+  const char* at = text.data();
+  const size_t size = text.size();
+  uint64_t state = size * 0xD6E8FEB86659FD93u;
+  if (size >= 8) {
+    for (size_t i = 0; i + 8 < size; i += 8) {
+      state = mix(state, load(at + i, 8));
+    }
+    state = mix(state, load(at + size - 8, 8));
+  } else if (size >= 4) {
+    state = mix(state, load(at, 4) << 32 | load(at + size - 4, 4));
+  } else if (size > 0) {
+    state = mix(state, load(at, 1) << 16 | load(at + size / 2, 1) << 8 | load(at + size - 1, 1));
+  }
+  state *= 0xBF58476D1CE4E5B9u;
+  return state ^ (state >> 32);
+}
 
-size_t PieceIndex::slot_of(std::string_view text, uint32_t hash) const {
+PieceIndex::PieceIndex(std::span<const std::string> texts)
+    : texts_(texts), slots_(std::bit_ceil(texts.size() + texts.size() / 3 + 16)) {}
+
+std::string_view PieceIndex::text_of(int32_t entry) const {
+  const auto i = static_cast<size_t>(entry);
+  return i < texts_.size() ? std::string_view(texts_[i])
+                           : std::string_view(aliases_[i - texts_.size()].text);
+}
+
+size_t PieceIndex::slot_of(std::string_view text, uint64_t hash) const {
   const size_t mask = slots_.size() - 1;
-  size_t at = hash & mask;
-  while (slots_[at].id >= 0 && (slots_[at].hash != hash || slots_[at].text != text)) {
+  const auto low = static_cast<uint32_t>(hash);
+  size_t at = slot_start(hash);
+  while (slots_[at].entry >= 0 && (slots_[at].hash != low || text_of(slots_[at].entry) != text)) {
     at = (at + 1) & mask;
   }
   return at;
 }
 
-void PieceIndex::insert(std::string_view text, TokenId id) {
-  if (2 * (n_used_ + 1) > slots_.size()) {
-    grow();
+bool PieceIndex::insert_entry(std::string_view text, int32_t entry) {
+  if (4 * (n_used_ + 1) > 3 * slots_.size()) {
+    std::vector<Slot> old(slots_.size() * 2);
+    std::swap(old, slots_);
+    for (const Slot& slot : old) {
+      if (slot.entry >= 0) {
+        const std::string_view moved = text_of(slot.entry);
+        slots_[slot_of(moved, hash_text(moved))] = slot;
+      }
+    }
   }
-  const uint32_t hash = hash_of(text);
+  const uint64_t hash = hash_text(text);
   Slot& slot = slots_[slot_of(text, hash)];
-  if (slot.id < 0) {
-    slot = {text, hash, id};
-    ++n_used_;
+  if (slot.entry >= 0) {
+    return false;
   }
+  slot = {static_cast<uint32_t>(hash), entry};
+  longest_ = std::max(longest_, text.size());
+  ++n_used_;
+  return true;
+}
+
+bool PieceIndex::insert(TokenId id) {
+  const std::string& text = texts_[static_cast<size_t>(id)];
+  return text.empty() || insert_entry(text, id);
+}
+
+void PieceIndex::insert_alias(std::string text, TokenId id) {
+  const auto entry = static_cast<int32_t>(texts_.size() + aliases_.size());
+  aliases_.push_back({std::move(text), id});
+  if (!insert_entry(aliases_.back().text, entry)) {
+    aliases_.pop_back();
+  }
+}
+
+TokenId PieceIndex::find_hashed(std::string_view text, uint64_t hash) const {
+  const int32_t entry = slots_[slot_of(text, hash)].entry;
+  const auto i = static_cast<size_t>(entry);
+  return entry < 0 || i < texts_.size() ? entry : aliases_[i - texts_.size()].id;
 }
 
 std::optional<TokenId> PieceIndex::find(std::string_view text) const {
-  const Slot& slot = slots_[slot_of(text, hash_of(text))];
-  return slot.id < 0 ? std::nullopt : std::optional(slot.id);
-}
-
-void PieceIndex::grow() {
-  std::vector<Slot> old(slots_.size() * 2);
-  std::swap(old, slots_);
-  for (const Slot& slot : old) {
-    if (slot.id >= 0) {
-      slots_[slot_of(slot.text, slot.hash)] = slot;
-    }
-  }
+  const TokenId id = find_hashed(text, hash_text(text));
+  return id < 0 ? std::nullopt : std::optional(id);
 }
 
 }  // namespace fathom::codec

@@ -1,10 +1,13 @@
-// Text to token id: an open-addressing hash table over texts that live elsewhere.
-// Called by codec/text_tokenizer, codec/sentencepiece. Read next: codec/bpe.cc.
+// Text to token id: an open-addressing hash table over the texts of a vocabulary.
+// Called by the models of codec, codec/text_tokenizer. Read next: codec/bpe.cc.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,30 +15,69 @@
 
 namespace fathom::codec {
 
+// A fast hash of a short text; equal on all machines of one byte order.
+uint64_t hash_text(std::string_view text);
+
 class PieceIndex {
  public:
-  // Room for `n_pieces` without growing.
-  explicit PieceIndex(size_t n_pieces);
+  // `texts` [n_vocab], the texts by id, must outlive the index and stay where they are. Nothing is
+  // in the index yet.
+  explicit PieceIndex(std::span<const std::string> texts);
 
-  // Adds `text`, whose bytes must outlive the index. The first of two equal texts stays.
-  void insert(std::string_view text, TokenId id);
+  // Adds texts[id]; empty ones are left out. Of two equal texts the first stays. Gives false when
+  // an equal one was there.
+  bool insert(TokenId id);
+
+  // Adds another text for `id`.
+  void insert_alias(std::string text, TokenId id);
 
   // Thread rule: any thread once all are inserted.
   [[nodiscard]] std::optional<TokenId> find(std::string_view text) const;
 
+  // The same in two steps, so that many look-ups can wait for memory at the same time.
+  void prefetch(uint64_t hash) const { __builtin_prefetch(&slots_[slot_start(hash)]); }
+
+  void prefetch_text(uint64_t hash) const {
+    const Slot& slot = slots_[slot_start(hash)];
+    if (slot.entry >= 0 && static_cast<size_t>(slot.entry) < texts_.size()) {
+      __builtin_prefetch(&texts_[static_cast<size_t>(slot.entry)]);
+    }
+  }
+
+  [[nodiscard]] TokenId find_hashed(std::string_view text, uint64_t hash) const;  // -1: not there
+
+  // The longest text in bytes.
+  [[nodiscard]] size_t longest() const { return longest_; }
+
+  // The texts that the index was made over.
+  [[nodiscard]] std::span<const std::string> texts() const { return texts_; }
+
  private:
   struct Slot {
-    std::string_view text;
     uint32_t hash = 0;
-    TokenId id = -1;  // -1: free
+    int32_t entry = -1;  // id, or texts_.size() + place in aliases_; -1: free
   };
 
-  // The slot that holds `text`, or the free one where it belongs.
-  [[nodiscard]] size_t slot_of(std::string_view text, uint32_t hash) const;
-  void grow();
+  struct Alias {
+    std::string text;
+    TokenId id;
+  };
 
-  std::vector<Slot> slots_;  // a power of two, at most half full
+  [[nodiscard]] size_t slot_start(uint64_t hash) const {
+    return static_cast<size_t>(hash >> 32) & (slots_.size() - 1);
+  }
+
+  [[nodiscard]] std::string_view text_of(int32_t entry) const;
+
+  // The slot that holds `text`, or the free one where it belongs.
+  [[nodiscard]] size_t slot_of(std::string_view text, uint64_t hash) const;
+  bool insert_entry(std::string_view text, int32_t entry);
+
+  std::span<const std::string> texts_;
+  std::deque<Alias> aliases_;
+  std::vector<Slot> slots_;  // a power of two, at most three quarters full
   size_t n_used_ = 0;
+  size_t longest_ = 0;
 };
 
 }  // namespace fathom::codec

@@ -1,20 +1,12 @@
-// One to six regular expressions a rule, run by PCRE2: every stage cuts the pieces of the one
+// One to six regular expressions a rule: every stage cuts the pieces of the one
 // before into matches and the gaps between them. Called by codec/bpe. Source: the tokenizer.json
 // files of the model families, word for word.
 #include "codec/presplit.h"
 
-#include <fmt/format.h>
-
-#include <array>
 #include <span>
-#include <string>
+#include <utility>
 
-#include "base/check.h"
-#include "base/error.h"
-
-// NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the way to tell pcre2.h the width
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
+#include "codec/split_stage.h"
 
 namespace fathom::codec {
 
@@ -126,140 +118,35 @@ std::span<const StageText> stages_of(SplitRule rule) {
   return {};
 }
 
-// PCRE2's \s holds U+180E, the references' does not: theirs is the property White_Space.
-std::string translate(std::string_view regex) {
-  std::string out;
-  for (size_t at = 0; at < regex.size(); ++at) {
-    const std::string_view pair = regex.substr(at, 2);
-    if (pair == R"(\s)") {
-      out += R"(\p{White_Space})";
-      ++at;
-    } else if (pair == R"(\S)") {
-      out += R"(\P{White_Space})";
-      ++at;
-    } else if (pair.size() == 2 && pair[0] == '\\') {
-      out += pair;  // keeps an escaped backslash together
-      ++at;
-    } else {
-      out += regex[at];
-    }
-  }
-  return out;
-}
-
-struct FreePcre2 {
-  void operator()(pcre2_code* code) const { pcre2_code_free(code); }
-
-  void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
-
-  void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
-
-  void operator()(pcre2_jit_stack* stack) const { pcre2_jit_stack_free(stack); }
-};
-
-using Code = std::unique_ptr<pcre2_code, FreePcre2>;
-using MatchData = std::unique_ptr<pcre2_match_data, FreePcre2>;
-using MatchContext = std::unique_ptr<pcre2_match_context, FreePcre2>;
-using JitStack = std::unique_ptr<pcre2_jit_stack, FreePcre2>;
-
-constexpr size_t kJitStackStart = size_t{32} * 1024;
-constexpr size_t kJitStackLimit = size_t{16} * 1024 * 1024;
-
-Code compile(const StageText& stage) {
-  const std::string regex = translate(stage.regex);
-  int error = 0;
-  PCRE2_SIZE offset = 0;
-  const uint32_t options = stage.by_bytes ? 0u : PCRE2_UTF | PCRE2_UCP;
-  const std::basic_string<PCRE2_UCHAR> pattern(regex.begin(), regex.end());
-  Code code(pcre2_compile(pattern.data(), pattern.size(), options, &error, &offset, nullptr));
-  if (code == nullptr) {
-    fail(ErrorCode::kInternal,
-         fmt::format("split rule: PCRE2 error {} at byte {} of {}", error, offset, regex));
-  }
-  // Without a just-in-time compiler for this machine the interpreter does the same, slower.
-  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
-  return code;
-}
-
 }  // namespace
 
 struct PreSplitter::Stages {
-  // What one call of split() needs; not shared between threads.
-  struct Scratch {
-    MatchData data{pcre2_match_data_create(1, nullptr)};
-    MatchContext context{pcre2_match_context_create(nullptr)};
-    JitStack stack{pcre2_jit_stack_create(kJitStackStart, kJitStackLimit, nullptr)};
-
-    Scratch() {
-      // The rules do not backtrack without bound, so no limit is meant to be met.
-      pcre2_set_match_limit(context.get(), UINT32_MAX);
-      pcre2_set_heap_limit(context.get(), UINT32_MAX);
-      pcre2_set_depth_limit(context.get(), UINT32_MAX);
-      pcre2_jit_stack_assign(context.get(), nullptr, stack.get());
-    }
-  };
-
-  std::vector<Code> codes;
-
-  // Adds the matches in `piece` and the gaps between them to `out`.
-  static void cut(const pcre2_code* code, std::string_view piece, const Scratch& scratch,
-                  std::vector<std::string_view>& out);
+  std::vector<SplitStage> list;
 };
-
-void PreSplitter::Stages::cut(const pcre2_code* code, std::string_view piece,
-                              const Scratch& scratch, std::vector<std::string_view>& out) {
-  const auto* subject = reinterpret_cast<PCRE2_SPTR>(piece.data());
-  const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(scratch.data.get());
-  size_t done = 0;
-  while (done < piece.size()) {
-    uint32_t options = PCRE2_NO_UTF_CHECK;
-    int found = pcre2_match(code, subject, piece.size(), done, options, scratch.data.get(),
-                            scratch.context.get());
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
-      options |= PCRE2_NO_JIT;
-      found = pcre2_match(code, subject, piece.size(), done, options, scratch.data.get(),
-                          scratch.context.get());
-    }
-    if (found == PCRE2_ERROR_NOMATCH) {
-      break;
-    }
-    if (found < 0) {
-      fail(ErrorCode::kInternal,
-           fmt::format("split rule: PCRE2 error {} at byte {} of a text of {} bytes", found, done,
-                       piece.size()));
-    }
-    FATHOM_CHECK(bounds[1] > bounds[0]);  // no rule matches the empty text
-    if (bounds[0] > done) {
-      out.push_back(piece.substr(done, bounds[0] - done));
-    }
-    out.push_back(piece.substr(bounds[0], bounds[1] - bounds[0]));
-    done = bounds[1];
-  }
-  if (done < piece.size()) {
-    out.push_back(piece.substr(done));
-  }
-}
 
 PreSplitter::PreSplitter(SplitRule rule) : stages_(std::make_unique<Stages>()) {
   for (const StageText& stage : stages_of(rule)) {
-    stages_->codes.push_back(compile(stage));
+    stages_->list.emplace_back(stage.regex, PatternOptions{.by_bytes = stage.by_bytes});
   }
 }
 
 PreSplitter::~PreSplitter() = default;
 
 void PreSplitter::split(std::string_view text, std::vector<std::string_view>& pieces) const {
-  const Stages::Scratch scratch;
   pieces.clear();
   if (text.empty()) {
     return;
   }
+  if (stages_->list.size() == 1) {
+    stages_->list[0].cut(text, pieces);
+    return;
+  }
   pieces.push_back(text);
   std::vector<std::string_view> finer;
-  for (const Code& code : stages_->codes) {
+  for (const SplitStage& stage : stages_->list) {
     finer.clear();
     for (const std::string_view piece : pieces) {
-      Stages::cut(code.get(), piece, scratch, finer);
+      stage.cut(piece, finer);
     }
     std::swap(pieces, finer);
   }

@@ -1,40 +1,22 @@
-// Picks the tokenizer that a GGUF file describes and fills in what the format leaves out.
-// Called by api, apps/tokenize. Read next: codec/vocabulary.cc, codec/gguf_fixups.cc.
+// Picks the way to read a tokenizer: a GGUF file's keys, or the files of a Hugging Face folder.
+// Called by api, apps/tokenize. Read next: codec/gguf_tokenizer.cc, codec/tokenizer_files.cc.
 #include "codec/tokenizer.h"
 
-#include <fmt/format.h>
+#include <filesystem>
 
-#include <utility>
-
-#include "base/error.h"
-#include "codec/bpe.h"
-#include "codec/gguf_fixups.h"
-#include "codec/sentencepiece.h"
-#include "codec/vocabulary.h"
+#include "codec/gguf_tokenizer.h"
+#include "codec/self_test.h"
+#include "codec/text_tokenizer.h"
+#include "codec/tokenizer_files.h"
 
 namespace fathom::codec {
 
 std::unique_ptr<Tokenizer> make_tokenizer(const weights::Metadata& metadata) {
-  if (metadata.source() != weights::Source::kGguf) {
-    fail(ErrorCode::kUnsupported,
-         fmt::format("{}: the tokenizer of a Hugging Face folder is not read; such a folder takes "
-                     "--ids until tokenizer.json is supported",
-                     metadata.path()));
+  if (metadata.source() == weights::Source::kHuggingFace) {
+    const std::filesystem::path folder = std::filesystem::path(metadata.path()).parent_path();
+    return open_tokenizer(folder.empty() ? "." : folder.string());
   }
-  const TokenizerModel model = find_model(metadata);
-  const bool says_bos = metadata.contains("tokenizer.ggml.add_bos_token");
-  if (model == TokenizerModel::kByteLevelBpe) {
-    const PreTokenizer& pre = find_pre_tokenizer(metadata);
-    Vocabulary vocabulary = read_vocabulary(metadata);
-    vocabulary.add_bos = says_bos ? vocabulary.add_bos : pre.add_bos;
-    vocabulary.add_space_prefix = false;  // some files set it; the byte-level reference has none
-    return std::make_unique<BpeTokenizer>(metadata, std::move(vocabulary), pre);
-  }
-  Vocabulary vocabulary = read_vocabulary(metadata);
-  vocabulary.add_bos = says_bos ? vocabulary.add_bos : true;
-  const bool says_prefix = metadata.contains("tokenizer.ggml.add_space_prefix");
-  vocabulary.add_space_prefix = says_prefix ? vocabulary.add_space_prefix : true;
-  return std::make_unique<SentencePieceTokenizer>(metadata, std::move(vocabulary));
+  return check_tokenizer(std::make_unique<TextTokenizer>(make_gguf_pipeline(metadata)));
 }
 
 }  // namespace fathom::codec

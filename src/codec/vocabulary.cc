@@ -99,20 +99,6 @@ void check_byte_tokens(const weights::Metadata& metadata, const Vocabulary& voca
   }
 }
 
-std::optional<TokenId> read_id(const weights::Metadata& metadata, std::string_view key,
-                               size_t n_vocab) {
-  const std::optional<int64_t> id = metadata.find_int(key);
-  if (!id) {
-    return std::nullopt;
-  }
-  if (*id < 0 || *id >= static_cast<int64_t>(n_vocab)) {
-    fail_key(
-        metadata, key,
-        fmt::format("found the id {}, expected 0 to {} (the vocabulary's last)", *id, n_vocab - 1));
-  }
-  return static_cast<TokenId>(*id);
-}
-
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') {
     return c - '0';
@@ -134,6 +120,20 @@ int parse_byte_token(std::string_view text) {
   return high < 0 || low < 0 ? -1 : 16 * high + low;
 }
 
+std::optional<TokenId> read_token_id(const weights::Metadata& metadata, std::string_view key,
+                                     size_t n_vocab) {
+  const std::optional<int64_t> id = metadata.find_int(key);
+  if (!id) {
+    return std::nullopt;
+  }
+  if (*id < 0 || *id >= static_cast<int64_t>(n_vocab)) {
+    fail_key(
+        metadata, key,
+        fmt::format("found the id {}, expected 0 to {} (the vocabulary's last)", *id, n_vocab - 1));
+  }
+  return static_cast<TokenId>(*id);
+}
+
 Vocabulary read_vocabulary(const weights::Metadata& metadata) {
   Vocabulary vocabulary;
   vocabulary.model = metadata.get_string("tokenizer.ggml.model");
@@ -143,12 +143,12 @@ Vocabulary read_vocabulary(const weights::Metadata& metadata) {
   vocabulary.scores = read_scores(metadata, n_vocab);
   vocabulary.kinds = read_kinds(metadata, n_vocab);
   check_byte_tokens(metadata, vocabulary);
-  vocabulary.bos = read_id(metadata, "tokenizer.ggml.bos_token_id", n_vocab);
-  vocabulary.eos = read_id(metadata, "tokenizer.ggml.eos_token_id", n_vocab);
-  vocabulary.eot = read_id(metadata, "tokenizer.ggml.eot_token_id", n_vocab);
-  vocabulary.eom = read_id(metadata, "tokenizer.ggml.eom_token_id", n_vocab);
-  vocabulary.unk = read_id(metadata, "tokenizer.ggml.unknown_token_id", n_vocab);
-  vocabulary.pad = read_id(metadata, "tokenizer.ggml.padding_token_id", n_vocab);
+  vocabulary.bos = read_token_id(metadata, "tokenizer.ggml.bos_token_id", n_vocab);
+  vocabulary.eos = read_token_id(metadata, "tokenizer.ggml.eos_token_id", n_vocab);
+  vocabulary.eot = read_token_id(metadata, "tokenizer.ggml.eot_token_id", n_vocab);
+  vocabulary.eom = read_token_id(metadata, "tokenizer.ggml.eom_token_id", n_vocab);
+  vocabulary.unk = read_token_id(metadata, "tokenizer.ggml.unknown_token_id", n_vocab);
+  vocabulary.pad = read_token_id(metadata, "tokenizer.ggml.padding_token_id", n_vocab);
   vocabulary.add_bos = metadata.find_bool("tokenizer.ggml.add_bos_token").value_or(false);
   vocabulary.add_eos = metadata.find_bool("tokenizer.ggml.add_eos_token").value_or(false);
   vocabulary.add_space_prefix =

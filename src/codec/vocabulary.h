@@ -2,7 +2,8 @@
 // Called by codec/tokenizer. Read next: codec/bpe.h, codec/sentencepiece.h.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include "codec/tokenizer.h"
@@ -14,6 +15,11 @@ namespace fathom::codec {
 // missing key, a wrong type, arrays of unequal length, fewer tokens than `vocab_size` says, kinds
 // and ids out of range, byte tokens that are not <0x00> ... <0xFF>.
 Vocabulary read_vocabulary(const weights::Metadata& metadata);
+
+// The id that `key` names, if the file has it. Error: kCorruptFile when it is not in the
+// vocabulary.
+std::optional<TokenId> read_token_id(const weights::Metadata& metadata, std::string_view key,
+                                     size_t n_vocab);
 
 // The byte that a token text like "<0x0A>" names, or -1.
 int parse_byte_token(std::string_view text);

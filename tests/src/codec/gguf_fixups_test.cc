@@ -21,7 +21,9 @@ weights::Metadata named(const std::string& model, const std::string& pre) {
 TEST(GgufFixups, ModelsAreKnownOrRefusedByName) {
   EXPECT_EQ(find_model(named("gpt2", "")), TokenizerModel::kByteLevelBpe);
   EXPECT_EQ(find_model(named("llama", "")), TokenizerModel::kSentencePieceBpe);
-  for (const char* model : {"t5", "bert", "rwkv", "plamo2", "no_vocab", ""}) {
+  EXPECT_EQ(find_model(named("t5", "")), TokenizerModel::kUnigram);
+  EXPECT_EQ(find_model(named("bert", "")), TokenizerModel::kWordPiece);
+  for (const char* model : {"rwkv", "plamo2", "no_vocab", ""}) {
     try {
       find_model(named(model, ""));
       FAIL() << "accepted " << model;

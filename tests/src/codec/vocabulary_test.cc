@@ -94,8 +94,8 @@ void rename_byte_token(Metadata& m, const char* text) {
 }
 
 const BadFile kBadFiles[] = {
-    {"ModelUnknown", [](Metadata& m) { m.set("tokenizer.ggml.model", std::string("t5")); },
-     ErrorCode::kUnsupported, "'t5'"},
+    {"ModelUnknown", [](Metadata& m) { m.set("tokenizer.ggml.model", std::string("rwkv")); },
+     ErrorCode::kUnsupported, "'rwkv'"},
     {"ModelOtherType", [](Metadata& m) { m.set("tokenizer.ggml.model", int64_t{3}); },
      ErrorCode::kCorruptFile, "tokenizer.ggml.model"},
     {"PreMissing", [](Metadata& m) { m.set("tokenizer.ggml.pre", std::monostate()); },
@@ -164,8 +164,8 @@ const BadFile kBadFiles[] = {
        m.set("tokenizer.ggml.unknown_token_id", std::monostate());
      },
      ErrorCode::kCorruptFile, "tokenizer.ggml.unknown_token_id"},
-    {"Folder", [](Metadata& m) { m = Metadata(weights::Source::kHuggingFace, "test.gguf"); },
-     ErrorCode::kUnsupported, "--ids"},
+    {"UnigramWithoutScores", [](Metadata& m) { m.set("tokenizer.ggml.model", std::string("t5")); },
+     ErrorCode::kCorruptFile, "scores"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Files, BadVocabulary, ::testing::ValuesIn(kBadFiles),

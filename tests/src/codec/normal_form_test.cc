@@ -1,13 +1,22 @@
-// Normalization form C on the annex's own examples, and in linear time on endless marks.
+// Normalization on the annex's own examples, and in linear time on endless marks.
 // Called by ctest. Source of the values: Unicode Standard Annex 15, figures 3 to 6.
-#include "codec/nfc.h"
+#include "codec/normal_form.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 
 namespace fathom::codec {
 namespace {
+
+std::string to_nfc(std::string_view text) {
+  return to_normal_form(text, NormalForm::kNfc);
+}
+
+bool is_surely_nfc(std::string_view text) {
+  return is_surely_normal(text, NormalForm::kNfc);
+}
 
 TEST(Nfc, ComposesAndOrders) {
   EXPECT_EQ(to_nfc("A\xCC\x8A"), "\xC3\x85");                         // A + ring
@@ -34,6 +43,15 @@ TEST(Nfc, EndlessMarksInTheWrongOrder) {
   }
   const std::string out = to_nfc(text);
   EXPECT_EQ(out.substr(0, 5), "\xE1\xBA\xA1\xCC\xA3");  // a with dot below, then the other dots
+}
+
+TEST(NormalForms, OfTheAnnexsOwnCharacters) {
+  const std::string_view dotted_long_s = "\xE1\xBA\x9B\xCC\xA3";  // U+1E9B U+0323
+  EXPECT_EQ(to_normal_form(dotted_long_s, NormalForm::kNfd), "\xC5\xBF\xCC\xA3\xCC\x87");
+  EXPECT_EQ(to_normal_form(dotted_long_s, NormalForm::kNfkd), "s\xCC\xA3\xCC\x87");
+  EXPECT_EQ(to_normal_form(dotted_long_s, NormalForm::kNfkc), "\xE1\xB9\xA9");
+  EXPECT_EQ(to_normal_form("\xEF\xAC\x81 2\xC2\xB2", NormalForm::kNfkc), "fi 22");
+  EXPECT_EQ(to_normal_form("\xC3\x85", NormalForm::kNfd), "A\xCC\x8A");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Decompose with utf8proc, order the marks ourselves, compose with utf8proc.
-// Called by codec/bpe. Read next: codec/gguf_fixups.cc, which says who normalizes.
-#include "codec/nfc.h"
+// Called by codec/normalizer. Read next: codec/gguf_fixups.cc, which says who normalizes.
+#include "codec/normal_form.h"
 
 #include <fmt/format.h>
 #include <utf8proc.h>
@@ -16,15 +16,17 @@ namespace fathom::codec {
 
 namespace {
 
-// The longest canonical decomposition of one character has 4 code points.
-constexpr size_t kMostParts = 8;
+// The longest decomposition of one character has 18 code points (U+FDFA, compatibility).
+constexpr size_t kMostParts = 24;
 
 int combining_class(utf8proc_int32_t c) {
   return utf8proc_get_property(c)->combining_class;
 }
 
-// Full canonical decomposition, marks not yet in order.
-std::vector<utf8proc_int32_t> decompose(std::string_view text) {
+// Full decomposition, marks not yet in order.
+std::vector<utf8proc_int32_t> decompose(std::string_view text, bool compatible) {
+  const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_STABLE |
+                                                      (compatible ? UTF8PROC_COMPAT : 0));
   std::vector<utf8proc_int32_t> parts;
   parts.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
@@ -32,8 +34,7 @@ std::vector<utf8proc_int32_t> decompose(std::string_view text) {
     utf8proc_int32_t buffer[kMostParts];
     int last_boundary = 0;
     const utf8proc_ssize_t n = utf8proc_decompose_char(
-        static_cast<utf8proc_int32_t>(unit.character), buffer, kMostParts,
-        static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | UTF8PROC_STABLE), &last_boundary);
+        static_cast<utf8proc_int32_t>(unit.character), buffer, kMostParts, options, &last_boundary);
     if (n < 0 || n > static_cast<utf8proc_ssize_t>(kMostParts)) {
       fail(ErrorCode::kInternal,
            fmt::format("cannot decompose U+{:04X}: {}", static_cast<uint32_t>(unit.character), n));
@@ -63,17 +64,25 @@ void order_marks(std::vector<utf8proc_int32_t>& parts) {
 
 }  // namespace
 
-bool is_surely_nfc(std::string_view text) {
+bool is_surely_normal(std::string_view text, NormalForm form) {
+  const bool is_composed = form == NormalForm::kNfc;
+  const unsigned char first = is_composed ? 0xCC : form == NormalForm::kNfd ? 0xC3 : 0xC2;
   return std::all_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<unsigned char>(c) < 0xCC; });
+                     [&](char c) { return static_cast<unsigned char>(c) < first; });
 }
 
-std::string to_nfc(std::string_view text) {
-  std::vector<utf8proc_int32_t> parts = decompose(text);
+std::string to_normal_form(std::string_view text, NormalForm form) {
+  if (is_surely_normal(text, form)) {
+    return std::string(text);
+  }
+  const bool compatible = form == NormalForm::kNfkc || form == NormalForm::kNfkd;
+  std::vector<utf8proc_int32_t> parts = decompose(text, compatible);
   order_marks(parts);
-  const utf8proc_ssize_t n =
-      utf8proc_normalize_utf32(parts.data(), static_cast<utf8proc_ssize_t>(parts.size()),
-                               static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
+  auto n = static_cast<utf8proc_ssize_t>(parts.size());
+  if (form == NormalForm::kNfc || form == NormalForm::kNfkc) {
+    n = utf8proc_normalize_utf32(
+        parts.data(), n, static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE));
+  }
   if (n < 0) {
     fail(ErrorCode::kInternal, fmt::format("cannot compose a text: utf8proc error {}", n));
   }
