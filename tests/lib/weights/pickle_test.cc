@@ -152,6 +152,8 @@ TEST(Pickle, OtherGlobalsAreRefusedByName) {
   expect_unsupported("\x80\x04\x8c\x02os\x8c\x06system\x93.",
                      {"byte 14: pickle opcode STACK_GLOBAL: found \"os.system\""});
   expect_unsupported("ccollections\nOrderedDict.update\n.", {"OrderedDict.update"});
+  expect_unsupported("cos\nOrderedDict\n.", {"os.OrderedDict"});  // module and name belong together
+  expect_unsupported("cos\nrebuild\n.", {"os.rebuild"});
 }
 
 TEST(Pickle, OtherOpcodesAreRefusedByName) {

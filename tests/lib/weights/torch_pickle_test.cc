@@ -132,6 +132,12 @@ TEST(TorchPickle, ViewsThatRepeatElementsAreRefused) {
   own.strides = {0, 0};
   expect_refused(PytorchBuilder().tensor(own).pickle(), ErrorCode::kUnsupported,
                  {"tensor \"w\", shape", "repeats elements", "at most the 6 elements"});
+  own.shape = {2, 6};
+  own.strides = {0, 1};
+  expect_refused(PytorchBuilder().tensor(own).pickle(), ErrorCode::kUnsupported,
+                 {"shape: found [2, 6], a view that repeats elements"});
+  own.shape = {1, 6};
+  EXPECT_EQ(read(PytorchBuilder().tensor(own).pickle()).size(), 1U);
 }
 
 TEST(TorchPickle, SizesThatCannotBe) {

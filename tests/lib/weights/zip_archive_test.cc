@@ -96,6 +96,11 @@ TEST(ZipArchive, SizesBeyondTheFile) {
                  {"entry \"m/data/0\", size: found 1099511627776 bytes", "left behind"});
   bomb.bytes64 = ~uint64_t{0};
   expect_corrupt(ZipBuilder().add(bomb), {"size: found 18446744073709551615 bytes"});
+  ZipItem longer = item("a", 3);
+  longer.n_bytes = 20;  // the content and what describes it take 3 + 16
+  longer.packed_bytes = 20;
+  expect_corrupt(ZipBuilder().add(longer),
+                 {"entry \"a\", size: found 20 bytes, allowed at most 19"});
   ZipItem unequal = item("a", 3);
   unequal.packed_bytes = 2;
   expect_corrupt(ZipBuilder().add(unequal), {"found 3 bytes packed to 2", "equal sizes"});
