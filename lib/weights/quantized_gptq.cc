@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -102,26 +103,31 @@ class AwqRows final : public GroupedRows {
     return load_word(words + at * 4) >> (4 * kAwqField[row % kAwqCodes]) & 15U;
   }
 
-  // Eight columns of the eight rows of a word at a time.
   void read_codes(int64_t first, int64_t n, uint8_t* codes, int64_t stride) const override {
-    const std::byte* words = source(kWords).bytes.data();
-    const int64_t words_of_line = n_rows() / kAwqCodes;
     const int64_t n_columns = n_cols();
+    uint64_t rows[kAwqCodes];
     for (int64_t w = first / kAwqCodes; w * kAwqCodes < first + n; ++w) {
+      const int64_t from = std::max<int64_t>(0, first - w * kAwqCodes);
+      const int64_t to = std::min<int64_t>(kAwqCodes, first + n - w * kAwqCodes);
+      const int64_t before = w * kAwqCodes - first;  // negative where the word starts earlier
       for (int64_t k = 0; k < n_columns; k += 8) {
-        uint64_t fields[8];
-        for (int64_t j = 0; j < 8; ++j) {
-          fields[j] = spread_nibbles(load_word(words + ((k + j) * words_of_line + w) * 4));
-        }
-        quant::transpose_bytes8(fields);
-        for (int64_t r = 0; r < kAwqCodes; ++r) {
-          const int64_t i = w * kAwqCodes + r - first;
-          if (i >= 0 && i < n) {
-            std::memcpy(codes + i * stride + k, &fields[kAwqField[r]], 8);
-          }
+        load_columns(w, k, rows);
+        for (int64_t r = from; r < to; ++r) {
+          std::memcpy(codes + (before + r) * stride + k, &rows[kAwqField[r]], 8);
         }
       }
     }
+  }
+
+  // Columns k .. k + 7 of the rows of word w; rows[f]: those of field f.
+  void load_columns(int64_t w, int64_t k, uint64_t (&rows)[kAwqCodes]) const {
+    const int64_t line_bytes = n_rows() / kAwqCodes * 4;
+    const std::byte* word = source(kWords).bytes.data() + k * line_bytes + w * 4;
+    for (uint64_t& fields : rows) {
+      fields = spread_nibbles(load_word(word));
+      word += line_bytes;
+    }
+    quant::transpose_bytes8(rows);
   }
 
   void read_groups(int64_t first, int64_t n, float* scales, uint8_t* zeros) const override {
