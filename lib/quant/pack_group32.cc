@@ -45,7 +45,7 @@ uint32_t pack_tile_mxfp4(const PackTile& tile) {
   for (int b = 0; b < tile.n_blocks; ++b) {
     const auto at = static_cast<ptrdiff_t>(sizeof(BlockMXFP4)) * b;
     for (int r = 0; r < kGroupRows; ++r) {
-      const std::byte e = tile.rows[r][at + offsetof(BlockMXFP4, e)];
+      const std::byte e = tile.rows[r][at + static_cast<ptrdiff_t>(offsetof(BlockMXFP4, e))];
       exponents[ptrdiff_t{b} * kGroupRows + r] = e;
       bad_rows |= (e == std::byte{kE8m0NaN} ? 1U : 0U) << r;
     }
