@@ -61,6 +61,7 @@ void set_granite_basics(ModelConfig& config, const ConfigReader& reader) {
   }
   if (reader.is_gguf()) {
     set_rope_pairs(config);
+    config.pairs_from_halves = true;
   }
 }
 

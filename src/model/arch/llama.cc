@@ -14,6 +14,7 @@ ModelConfig read_config(const ConfigReader& r) {
   ModelConfig config = r.common();
   if (r.is_gguf()) {
     set_rope_pairs(config);
+    config.pairs_from_halves = true;
     if (r.integer({{}, "expert_count"}, 0) > 0) {
       ExpertOptions experts = r.experts();
       experts.router.renormalize = true;

@@ -19,6 +19,7 @@ ModelConfig read_config(const ConfigReader& r) {
   set_biases(config, bias, bias, false);
   if (r.is_gguf()) {
     set_rope_pairs(config);
+    config.pairs_from_halves = true;
   }
   return config;
 }

@@ -1,8 +1,9 @@
-// The table of architectures: one small file each, one line here. Explicit, since static linking
-// drops self-registered objects.
+// The table of architectures: one small file each, one line in model/arch/list.inc. Explicit,
+// since static linking drops self-registered objects.
 // Called by model/load. Read next: model/arch/llama.cc, model/arch/config_reader.h.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,6 @@ struct ArchSpec {
 const ArchSpec& find_arch(const weights::Metadata& metadata);
 
 // All of them, for lists.
-std::span<const ArchSpec* const> all_archs();
+std::span<const std::reference_wrapper<const ArchSpec>> all_archs();
 
 }  // namespace fathom::model

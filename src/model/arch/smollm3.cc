@@ -17,6 +17,7 @@ ModelConfig read_config(const ConfigReader& r) {
   set_biases(config, bias, bias, r.flag({"mlp_bias"}, false));
   if (r.is_gguf()) {
     set_rope_pairs(config);
+    config.pairs_from_halves = true;
   }
   if (r.flag({"use_sliding_window"}, false)) {
     set_windows(config, r, r.integer({"sliding_window"}, 0), [](int64_t) { return false; });
