@@ -1,14 +1,18 @@
 """Tests of scripts/: flags, --offline, a wrong hash, and that nothing half-made is left behind.
 
-Called by ctest (label lint). Read next: scripts/fetch-model. Nothing is downloaded: a stand-in for
-python3 answers "pip download" with an archive written here.
+Called by ctest (label lint). Read next: scripts/fetch-model, scripts/fetch-text. Nothing is
+downloaded: a stand-in for python3 answers "pip download", one for apt-get "apt-get download", with
+archives written here.
 """
 
 import os
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -27,6 +31,20 @@ if sys.argv[1:3] == ["-m", "pip"]:
     sys.exit(0)
 os.execv("{python}", ["{python}", *sys.argv[1:]])
 """
+
+# Answers like apt-get: "download" puts the package beside the script into the working folder, if
+# there is one.
+APT_STAND_IN = """#!/bin/sh
+cp "$(dirname "$0")"/package.deb . 2>/dev/null || { echo "no network" >&2; exit 100; }
+"""
+
+
+def novel(*lines: bytes) -> bytes:
+    """Lines as the package holds them: R's serialized form behind its length, compressed."""
+    raw = b"X\n" + struct.pack(">IIII", 3, 0x40201, 0x30500, 5) + b"UTF-8"
+    raw += struct.pack(">II", 16, len(lines))
+    raw += b"".join(struct.pack(">II", 0x40009, len(line)) + line for line in lines)
+    return struct.pack(">I", len(raw)) + zlib.compress(raw)
 
 
 class Scripts(unittest.TestCase):
@@ -57,13 +75,13 @@ class Scripts(unittest.TestCase):
         )
 
     def test_unknown_flag_is_wrong_usage(self):
-        for script in ("setup", "run", "test", "fetch-model", "tidy"):
+        for script in ("setup", "run", "test", "fetch-model", "fetch-text", "tidy"):
             done = self.call(script, "--nonsense")
             self.assertEqual((done.returncode, done.stdout), (2, ""), script)
             self.assertIn("--nonsense", done.stderr)
 
     def test_help_says_how_to_call_it(self):
-        for script in ("setup", "run", "test", "fetch-model", "tidy"):
+        for script in ("setup", "run", "test", "fetch-model", "fetch-text", "tidy"):
             done = self.call(script, "--help")
             self.assertEqual(done.returncode, 0, script)
             self.assertIn(f"scripts/{script}", done.stdout)
@@ -95,6 +113,62 @@ class Scripts(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout), (1, ""), words)
             self.assertIn(words, done.stderr)
             self.assertEqual(list(self.models.iterdir()), [])
+
+    def call_fetch_text(self, data: bytes | None, *arguments: str):
+        """fetch-text with a package whose data file is `data`; None: no network."""
+        apt_get = self.folder / "apt-get"
+        apt_get.write_text(APT_STAND_IN)
+        apt_get.chmod(0o755)
+        if data is not None:
+            root = self.folder / "root"
+            file = root / "usr/lib/R/site-library/janeaustenr/data/Rdata.rdb"
+            file.parent.mkdir(parents=True)
+            file.write_bytes(data)
+            (root / "DEBIAN").mkdir()
+            (root / "DEBIAN" / "control").write_text(
+                "Package: package\nVersion: 1\nArchitecture: all\n"
+                "Maintainer: nobody <nobody@example.org>\nDescription: stand-in\n"
+            )
+            subprocess.run(
+                ["dpkg-deb", "--build", root, self.folder / "package.deb"],
+                check=True,
+                capture_output=True,
+            )
+            shutil.rmtree(root)
+        return self.call("fetch-text", *arguments)
+
+    @unittest.skipUnless(shutil.which("dpkg-deb"), "no dpkg-deb here")
+    def test_wrong_text_keeps_nothing(self):
+        texts = self.models.parent / "texts"
+        title = b"NORTHANGER ABBEY"
+        for data, words in (
+            (novel(b"EMMA") + novel(title, b"", b"but not hers"), "SHA-256 found"),
+            (novel(b"EMMA"), "found it 0 times"),
+            (novel(title, b"") + novel(title, b""), "found it 2 times"),
+            (novel(title)[:-5], "expected form"),
+            (b"no zlib at all", "expected form"),
+            (None, "download failed"),
+        ):
+            done = self.call_fetch_text(data, "-y")
+            self.assertEqual((done.returncode, done.stdout), (1, ""), words)
+            self.assertIn(words, done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+            self.assertEqual(list(texts.iterdir()), [])
+            (self.folder / "package.deb").unlink(missing_ok=True)
+
+    def test_text_offline_and_damaged(self):
+        done = self.call_fetch_text(None, "--offline")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("--offline", done.stderr)
+        texts = self.models.parent / "texts"
+        self.assertFalse(texts.exists())
+        texts.mkdir(parents=True)
+        file = texts / "northanger-abbey.txt"
+        file.write_bytes(b"cut off")
+        done = self.call_fetch_text(None, "--offline")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("damaged", done.stderr)
+        self.assertEqual(file.read_bytes(), b"cut off")
 
     def test_damaged_copy_is_an_error_offline_and_stays(self):
         self.models.mkdir(parents=True)
