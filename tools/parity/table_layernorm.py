@@ -152,7 +152,7 @@ def add_positions():
         "MPTForCausalLM",
         "mpt",
         mpt
-        | {"attn_config": attention | {"alibi_bias_max": 6, "clip_qkv": None}}
+        | {"attn_config": attention | {"alibi_bias_max": 8, "clip_qkv": None}}
         | {"d_model": 48, "n_heads": 6, "n_layers": 1, "expansion_ratio": 2},
     )
     falcon = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}

@@ -122,9 +122,9 @@ ModelConfig ConfigReader::common() const {
   config.n_layers = size(kLayers, kMostLayers);
   config.hidden_size = size(kHidden, kMostWidth);
   config.max_context = size(kContext, kMostContext, 2048);
-  const auto* tokens = metadata().find_strings("tokenizer.ggml.tokens");
-  const int64_t n_tokens = tokens != nullptr ? static_cast<int64_t>(tokens->size()) : 0;
-  config.n_vocab = size({"vocab_size", "vocab_size"}, kMostWidth, n_tokens);
+  const FileTensor* embedding = find_tensor("token_embd.weight");
+  config.n_vocab = size({"vocab_size", "vocab_size"}, kMostWidth,
+                        embedding != nullptr ? embedding->n_rows() : 0);
   config.norm_eps = real(kEps, 1e-5);
   config.tied_head = flag({"tie_word_embeddings"}, false);
   layer.n_heads = static_cast<int>(size(kHeads, kMostHeads));
