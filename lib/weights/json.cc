@@ -351,4 +351,32 @@ std::map<std::string, std::string> parse_weight_map(std::string_view text, std::
   return shards;
 }
 
+std::vector<std::pair<std::string, double>> parse_number_map(std::string_view text,
+                                                             std::string_view name,
+                                                             std::string_view key) {
+  std::vector<std::pair<std::string, double>> numbers;
+  bool found = false;
+  JsonText json(text, name);
+  json.parse([&](ondemand::object root) {
+    for (auto field : root) {
+      if (std::string_view(field.unescaped_key()) != key) {
+        continue;
+      }
+      if (std::exchange(found, true)) {
+        json.fail_here(fmt::format("key {} a second time", in_quotes(key)), "one");
+      }
+      ondemand::value value = field.value();
+      if (*value.raw_json_token().data() == 'n') {
+        value.is_null().value();
+        continue;
+      }
+      for (auto entry : ondemand::object(value.get_object())) {
+        std::string entry_key(std::string_view(entry.unescaped_key()));
+        numbers.emplace_back(std::move(entry_key), double(entry.value().get_double()));
+      }
+    }
+  });
+  return numbers;
+}
+
 }  // namespace fathom::weights

@@ -1,11 +1,13 @@
 // JSON texts of model folders turned into plain structs: the only user of simdjson.
-// Called by weights/safetensors, weights/hf_folder. Read next: safetensors.cc, hf_folder.cc.
+// Called by weights/safetensors, weights/hf_folder, weights/adapter_config. Read next:
+// safetensors.cc, hf_folder.cc.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weights/metadata.h"
@@ -39,5 +41,11 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view text,
 
 // "weight_map" of model.safetensors.index.json: tensor name to shard file name, as written there.
 std::map<std::string, std::string> parse_weight_map(std::string_view text, std::string_view name);
+
+// The numbers of the object at `key`, in the order of the text; none where the key is missing or
+// null.
+std::vector<std::pair<std::string, double>> parse_number_map(std::string_view text,
+                                                             std::string_view name,
+                                                             std::string_view key);
 
 }  // namespace fathom::weights

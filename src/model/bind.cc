@@ -23,15 +23,6 @@ std::string with_number(std::string_view text, std::string_view mark, int64_t nu
   return fmt::format("{}{}{}", text.substr(0, at), number, text.substr(at + mark.size()));
 }
 
-// Rows of a part inside its tensor: where the first lies, how they continue, how many rows the
-// tensor has (per expert of a stack).
-struct RowPlace {
-  int64_t first = 0;
-  int64_t run = 1;
-  int64_t step = 1;
-  int64_t tensor_rows = 0;
-};
-
 RowPlace qkv_place(Part part, Layout layout, const LayerOptions& o) {
   const int64_t head = o.head_dim;
   const int64_t group = o.n_heads / o.n_kv_heads;
@@ -59,23 +50,6 @@ RowPlace gate_up_place(Part part, Layout layout, int64_t n_rows) {
     place.first = is_gate ? 0 : 1;
   }
   return place;
-}
-
-RowPlace place_rows(Part part, Layout layout, const PartWant& want, const LayerOptions* layer) {
-  switch (layout) {
-    case Layout::kQkvBlocks:
-    case Layout::kQkvHeads:
-    case Layout::kQkvGroups:
-      return qkv_place(part, layout, *layer);
-    case Layout::kGateUpBlocks:
-    case Layout::kGateUpPairs:
-      return gate_up_place(part, layout, want.n_rows);
-    default: {
-      RowPlace place;
-      place.tensor_rows = want.n_rows;
-      return place;
-    }
-  }
 }
 
 // "model.layers.61.x" of a model with 61 layers and prediction layers behind them.
@@ -365,6 +339,23 @@ void read_presence(const Binder& binder, ModelConfig& config) {
 }
 
 }  // namespace
+
+RowPlace place_rows(Part part, Layout layout, const PartWant& want, const LayerOptions* layer) {
+  switch (layout) {
+    case Layout::kQkvBlocks:
+    case Layout::kQkvHeads:
+    case Layout::kQkvGroups:
+      return qkv_place(part, layout, *layer);
+    case Layout::kGateUpBlocks:
+    case Layout::kGateUpPairs:
+      return gate_up_place(part, layout, want.n_rows);
+    default: {
+      RowPlace place;
+      place.tensor_rows = want.n_rows;
+      return place;
+    }
+  }
+}
 
 FilePlace place_of(weights::Source source, std::span<const TensorRule> rules, Part part) {
   FilePlace place;

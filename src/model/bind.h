@@ -43,6 +43,17 @@ struct Bindings {
 Bindings bind_tensors(const weights::ModelFile& file, std::span<const TensorRule> rules,
                       ModelConfig& config);
 
+// Rows of a part inside its tensor: where the first lies, how they continue (as in MatrixView), how
+// many rows the tensor has (per expert of a stack).
+struct RowPlace {
+  int64_t first = 0;
+  int64_t run = 1;
+  int64_t step = 1;
+  int64_t tensor_rows = 0;
+};
+
+RowPlace place_rows(Part part, Layout layout, const PartWant& want, const LayerOptions* layer);
+
 // The place of a part in files of this kind, after `rules` replaced the common ones.
 FilePlace place_of(weights::Source source, std::span<const TensorRule> rules, Part part);
 

@@ -141,10 +141,8 @@ void take_experts(Taker& taker, StepBuffers& b, const Widths& w, const ModelConf
 
 void take_adapters(Taker& taker, StepBuffers& b, const Widths& w, const ModelWeightTypes& types,
                    int64_t n) {
-  ops::RowForms f32;
-  f32.add(ops::RowForm::kF32);
   b.low_rank = taker.rows(n, types.lora_rank);
-  b.low_rank_packed = taker.packed(n, types.lora_rank, f32);
+  b.low_rank_packed = taker.packed(n, types.lora_rank, types.low_rank_in);
   const int64_t ffn = types.lora_on_ffn ? w.ffn : 0;
   b.gate = taker.rows(n, ffn);
   b.up = taker.rows(n, ffn);

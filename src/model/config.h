@@ -146,6 +146,7 @@ struct ModelConfig {
   double logit_soft_cap = 0.0;
   double clip_qkv = 0.0;  // q, k, v are clamped to +- this; 0: not
   bool head_bias = false;
+  bool pairs_from_halves = false;    // GGUF: rows of q and k stand so that halves became pairs
   bool tied_head = false;            // the embedding matrix is the output head
   std::vector<float> alibi_slopes;   // [n_heads]; empty: none
   std::vector<LayerOptions> layers;  // [n_layers]

@@ -26,6 +26,10 @@ struct MatrixJob {
   quant::PackedMatrix* target = nullptr;
   ops::RowForms ModelWeightTypes::*place = nullptr;  // whose rows it multiplies; null: looked up
   double share = 1.0;  // of its bytes that one token reads: experts used / experts
+  MatrixView source;   // what `view` was before adapters were merged into it; else not bound
+
+  // Where the file has its rows.
+  [[nodiscard]] const MatrixView& file_view() const { return source.is_bound() ? source : view; }
 };
 
 // Views that become one run of floats.

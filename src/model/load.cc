@@ -14,6 +14,7 @@ namespace {
 // Config, bindings and jobs of a file; `weights` gets the config and empty layers.
 struct Prepared {
   Bindings bindings;
+  BoundAdapters adapters;
   JobList jobs;
 };
 
@@ -26,6 +27,13 @@ Prepared prepare(const weights::ModelFile& file, const LoadOptions& options,
   prepared.bindings = bind_tensors(file, arch.tensor_rules, weights.config);
   weights.layers.resize(static_cast<size_t>(weights.config.n_layers));
   prepared.jobs = make_jobs(prepared.bindings, options.as_f32, weights);
+  prepared.adapters = bind_adapters(
+      {&file, arch.tensor_rules, &weights.config, options.merge_adapters}, options.adapters);
+  if (options.merge_adapters) {
+    merge_adapters(prepared.adapters, file, weights, prepared.jobs);
+  } else {
+    add_adapter_jobs(prepared.adapters, weights, prepared.jobs);
+  }
   for (const MatrixJob& job : prepared.jobs.matrices) {
     if (job.place != nullptr) {
       (weights.types.*job.place).add_for(job.packed);
@@ -79,7 +87,8 @@ LoadPlan plan_load(const weights::ModelFile& file, const LoadOptions& options) {
           static_cast<int64_t>(job.share * static_cast<double>(job.view.n_elements()));
       plan.token_bytes += static_cast<int64_t>(job.share * bytes);
     }
-    plan.rounds_f16 |= job.view.tensor->type == DType::kF16 && job.packed == DType::kBF16;
+    const DType file_type = job.file_view().tensor->type;
+    plan.rounds_f16 |= file_type == DType::kF16 && job.packed == DType::kBF16;
   }
   plan.config = std::move(weights.config);
   return plan;

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/threads.h"
 #include "model/config.h"
+#include "model/lora.h"
 #include "model/packer.h"
 #include "model/weights.h"
 #include "weights/model_file.h"
@@ -18,7 +19,9 @@
 namespace fathom::model {
 
 struct LoadOptions {
-  bool as_f32 = false;  // --compute f32: dequantize everything
+  bool as_f32 = false;               // --compute f32: dequantize everything
+  std::vector<AdapterUse> adapters;  // must outlive planning and loading
+  bool merge_adapters = false;       // into the weights instead of beside them
 };
 
 // What loading will take and give, from metadata and tensor list alone.
@@ -33,7 +36,7 @@ struct LoadPlan {
 
 // Reads the config by the registry, binds names to parts, checks every shape. Errors: kUnsupported
 // (architecture, named; with the list of known ones), kCorruptFile (missing and mis-shaped tensors,
-// listed at once: name, expected and found shape).
+// listed at once: name, expected and found shape), those of bind_adapters and merge_adapters.
 LoadPlan plan_load(const weights::ModelFile& file, const LoadOptions& options);
 
 // Packs all tensors into `pool` (weight_bytes must fit) with all threads, releasing file pages

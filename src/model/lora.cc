@@ -201,16 +201,18 @@ class AdapterBinder {
       return;
     }
     if (!m.is_target) {
-      complain(fmt::format("{}: found {}, expected nothing: adapter_config.json does not name this "
-                           "module (target_modules, exclude_modules, layers_to_transform)",
-                           tensor.name, format_shape(tensor.shape)));
+      complain(
+          fmt::format("{}: found {}, expected nothing: adapter_config.json does not name this "
+                      "module (target_modules, exclude_modules, layers_to_transform)",
+                      tensor.name, format_shape(tensor.shape)));
       return;
     }
     const Slot& slot = it->second.front();
     if (slot.merge_only && !scope_->merged) {
-      complain(fmt::format("{}: found {}, expected a module that can have an adapter beside it; "
-                           "this one can only be merged (--merge-lora)",
-                           tensor.name, format_shape(tensor.shape)));
+      complain(
+          fmt::format("{}: found {}, expected a module that can have an adapter beside it; "
+                      "this one can only be merged (--merge-lora)",
+                      tensor.name, format_shape(tensor.shape)));
       return;
     }
     check_shape(m, 'A', m.a, {m.rank, slot.want.n_cols});
@@ -334,11 +336,12 @@ void merge_adapters(BoundAdapters& bound, const weights::ModelFile& file, ModelW
     }
     const FileTensor& base = *job.view.tensor;
     if (!holds_floats(base, file.metadata)) {
-      fail(ErrorCode::kUnsupported,
-           fmt::format("{}: tensor '{}' is quantized (read as {}): adapters can be merged into F32, "
-                       "F16 and BF16 weights only; without --merge-lora, --lora keeps them beside "
-                       "the weights",
-                       file.metadata.path(), base.name, fathom::name_of(base.type)));
+      fail(
+          ErrorCode::kUnsupported,
+          fmt::format("{}: tensor '{}' is quantized (read as {}): adapters can be merged into F32, "
+                      "F16 and BF16 weights only; without --merge-lora, --lora keeps them beside "
+                      "the weights",
+                      file.metadata.path(), base.name, fathom::name_of(base.type)));
     }
     auto tensor = std::make_unique<FileTensor>();
     tensor->name = base.name;

@@ -57,8 +57,8 @@ BoundAdapters bind_adapters(const AdapterScope& scope, std::span<const AdapterUs
 // Appends the jobs of all terms, beside the weights: layers[i].lora, types.lora_rank, lora_on_ffn.
 void add_adapter_jobs(const BoundAdapters& bound, ModelWeights& weights, JobList& jobs);
 
-// Makes the jobs of changed matrices pack W + sum of scale * b a in place of W. `bound` must outlive
-// them. Error: kUnsupported naming the tensor where W is not of floats.
+// Makes the jobs of changed matrices pack W + sum of scale * b a in place of W. `bound` must
+// outlive them. Error: kUnsupported naming the tensor where W is not of floats.
 void merge_adapters(BoundAdapters& bound, const weights::ModelFile& file, ModelWeights& weights,
                     JobList& jobs);
 

@@ -109,7 +109,8 @@ class Packer {
         report(view, row + bad);
       }
     }
-    release(view, unit.first_group * kGroupRows, std::min(view.n_rows, end_group * kGroupRows));
+    release(unit.job->file_view(), unit.first_group * kGroupRows,
+            std::min(view.n_rows, end_group * kGroupRows));
     const int64_t bytes = unit.n_groups * file_bytes_of_group(*unit.job);
     const int64_t done = std::min(total_bytes_, done_.fetch_add(bytes) + bytes);
     if (worker == 0 && *progress_) {
