@@ -49,7 +49,7 @@ uint32_t pack_tile_mxfp4(const PackTile& tile) {
       exponents[ptrdiff_t{b} * kGroupRows + r] = e;
       bad_rows |= (e == std::byte{kE8m0NaN} ? 1U : 0U) << r;
     }
-    move_codes<4, 0>(tile, at + offsetof(BlockMXFP4, qs), b);
+    move_codes<4, 0>(tile, at + static_cast<ptrdiff_t>(offsetof(BlockMXFP4, qs)), b);
   }
   return bad_rows;
 }
