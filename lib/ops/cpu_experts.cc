@@ -149,7 +149,10 @@ void RouterRow::mix_sparsely(std::span<int32_t> experts, std::span<float> weight
     for (size_t e = 0; e < choice.size(); ++e) {
       const float factor = std::max(std::fabs(logits[e]), best);
       const bool far = (best - logits[e]) / factor > 2.0F * router->jitter;
-      scores[e] = far ? kMasked : choice[e];
+      scores[e] = choice[e];
+      if (far) {
+        scores[e] = kMasked;
+      }
     }
     softmax(scores);
     experts[pick] = static_cast<int32_t>(expert);
@@ -260,30 +263,39 @@ void CpuBackend::route(const Rows& logits, const Router& router, const Routing& 
   exec_->observe({.layer = layer, .name = "router_weights"}, weights);
 }
 
+namespace {
+
+// sum [n] = the token's pieces of y, each times its weight, in the order of its slots.
+void add_slots(const kernels::KernelTable& kernels, const Rows& y, const Routing& routing,
+               std::pair<size_t, size_t> slots, std::pair<int64_t, int64_t> columns, float* sum) {
+  const auto [first_slot, end_slot] = slots;
+  const auto [first, n] = columns;
+  for (size_t slot = first_slot; slot < end_slot; ++slot) {
+    const float* part = y.row(routing.row_of[slot]) + first;
+    if (slot == first_slot) {
+      kernels.scale(part, routing.weights[slot], n, sum);
+    } else {
+      kernels.add_scaled(part, routing.weights[slot], n, sum);
+    }
+  }
+}
+
+}  // namespace
+
 void CpuBackend::combine_experts(const Rows& y, const Routing& routing, const Rows& out,
                                  const Site& site) {
   check_rows(y);
   check_rows(out);
-  const auto n_pairs = static_cast<int64_t>(routing.row_of.size());
-  FATHOM_CHECK(y.n_cols == out.n_cols && y.n_rows == n_pairs);
-  FATHOM_CHECK(routing.weights.size() == routing.row_of.size());
-  if (out.n_rows > 0) {
-    const int64_t n_used = n_pairs / out.n_rows;
-    FATHOM_CHECK(n_used > 0 && n_used * out.n_rows == n_pairs);
-    const auto& kernels = exec_->kernels();
-    run_pieces(*exec_, out, [&](int64_t token, int64_t first, int64_t n) {
-      float* sum = out.row(token) + first;
-      for (int64_t slot = 0; slot < n_used; ++slot) {
-        const auto pair = static_cast<size_t>(token * n_used + slot);
-        const float* part = y.row(routing.row_of[pair]) + first;
-        if (slot == 0) {
-          kernels.scale(part, routing.weights[pair], n, sum);
-        } else {
-          kernels.add_scaled(part, routing.weights[pair], n, sum);
-        }
-      }
-    });
-  }
+  const size_t n_pairs = routing.row_of.size();
+  FATHOM_CHECK(y.n_cols == out.n_cols && y.n_rows == static_cast<int64_t>(n_pairs));
+  FATHOM_CHECK(routing.weights.size() == n_pairs);
+  const size_t n_used = out.n_rows > 0 ? n_pairs / static_cast<size_t>(out.n_rows) : 0;
+  FATHOM_CHECK(n_used * static_cast<size_t>(out.n_rows) == n_pairs);
+  run_pieces(*exec_, out, [&](int64_t token, int64_t first, int64_t n) {
+    const size_t slot = static_cast<size_t>(token) * n_used;
+    add_slots(exec_->kernels(), y, routing, {slot, slot + n_used}, {first, n},
+              out.row(token) + first);
+  });
   exec_->observe(site, out);
 }
 

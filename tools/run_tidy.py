@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy on sources and remembers those that were clean, so that they are not read again.
+
+  run_tidy.py --tidy clang-tidy -p BUILD [--jobs N] SOURCE...
+
+A source counts as the same when its preprocessed text with comments, its command line, .clang-tidy and
+the program's version are the same; the memory is a file per source in
+${XDG_CACHE_HOME:-~/.cache}/fathom/tidy. Exit status 1 when clang-tidy found something.
+Called by scripts/tidy. Read next: .clang-tidy.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+KEPT_FOR = 30 * 24 * 3600  # seconds
+
+
+def cache_folder():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    folder = pathlib.Path(base) / "fathom" / "tidy"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def commands_of(build):
+    with open(pathlib.Path(build) / "compile_commands.json") as file:
+        entries = json.load(file)
+    return {os.path.realpath(entry["file"]): entry for entry in entries}
+
+
+def preprocessed(entry):
+    """The text that the compiler sees, or None where it cannot be had (clang-tidy then says why)."""
+    words = shlex.split(entry["command"])
+    at = words.index("-o")
+    words = words[:at] + words[at + 2 :]
+    words = [word for word in words if word != "-c"] + ["-E", "-C", "-P"]
+    if words[0].endswith("ccache"):
+        words = words[1:]
+    done = subprocess.run(words, cwd=entry["directory"], capture_output=True)
+    return done.stdout if done.returncode == 0 else None
+
+
+def key_of(entry, fixed):
+    text = preprocessed(entry)
+    if text is None:
+        return None
+    digest = hashlib.sha256(fixed)
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    digest.update(entry["command"].replace(root, "").encode())
+    digest.update(text)
+    return digest.hexdigest()
+
+
+def check(source, arguments, commands, fixed, folder):
+    entry = commands.get(os.path.realpath(source))
+    key = key_of(entry, fixed) if entry is not None else None
+    if key is not None and (folder / key).exists():
+        os.utime(folder / key)
+        return True, "", True
+    done = subprocess.run(
+        [arguments.tidy, "--quiet", "-p", arguments.build, source], capture_output=True, text=True
+    )
+    if done.returncode == 0 and not done.stdout.strip() and key is not None:
+        (folder / key).touch()
+    errors = [line for line in done.stderr.splitlines() if "warnings generated" not in line]
+    return done.returncode == 0, "\n".join([done.stdout.strip(), *errors]).strip(), False
+
+
+def forget_old(folder):
+    newest = max((path.stat().st_mtime for path in folder.iterdir()), default=0)
+    for path in folder.iterdir():
+        if path.stat().st_mtime < newest - KEPT_FOR:
+            path.unlink()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--tidy", default="clang-tidy")
+    parser.add_argument("-p", dest="build", required=True)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("sources", nargs="+")
+    arguments = parser.parse_args()
+    folder = cache_folder()
+    forget_old(folder)
+    version = subprocess.run([arguments.tidy, "--version"], capture_output=True).stdout
+    fixed = version + pathlib.Path(".clang-tidy").read_bytes()
+    commands = commands_of(arguments.build)
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        results = list(
+            pool.map(
+                lambda source: check(source, arguments, commands, fixed, folder),
+                arguments.sources,
+            )
+        )
+    for _, text, _ in results:
+        if text:
+            print(text)
+    known = sum(known for _, _, known in results)
+    print(f"clang-tidy: {len(results) - known} sources read, {known} known to be clean")
+    sys.exit(0 if all(clean for clean, _, _ in results) else 1)
+
+
+if __name__ == "__main__":
+    main()
