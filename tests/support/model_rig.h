@@ -162,14 +162,15 @@ class ModelRig {
  public:
   ModelRig(std::shared_ptr<weights::ModelFile> file, const RigOptions& options)
       : file_(std::move(file)),
-        plan_(model::plan_load(*file_, {options.as_f32})),
+        plan_(model::plan_load(*file_, load_options(options))),
         dispatch_(kernels::make_dispatch(detect_cpu(), options.isa, false, false)),
         threads_(options.n_threads),
         weight_pool_("weights", static_cast<size_t>(plan_.weight_bytes)),
         kv_pool_("kv", static_cast<size_t>(kv::pool_bytes(page_shape(options), options.n_pages))),
         scratch_("scratch", scratch_bytes(options)),
         exec_(threads_, dispatch_.table, scratch_),
-        weights_(model::load_weights(*file_, plan_, {options.as_f32}, weight_pool_, threads_, {})),
+        weights_(
+            model::load_weights(*file_, plan_, load_options(options), weight_pool_, threads_, {})),
         pages_(kv_pool_, page_shape(options), options.n_pages),
         backend_(exec_, scratch_, split_limits(options)),
         model_(*weights_, backend_, pages_, scratch_, options.limits) {}
@@ -214,6 +215,12 @@ class ModelRig {
   }
 
  private:
+  static model::LoadOptions load_options(const RigOptions& options) {
+    model::LoadOptions load;
+    load.as_f32 = options.as_f32;
+    return load;
+  }
+
   [[nodiscard]] kv::PageShape page_shape(const RigOptions& options) const {
     const model::LayerOptions& layer = plan_.config.layers.front();
     return {options.page_type, static_cast<int>(plan_.config.n_layers), layer.page_heads(),
