@@ -94,9 +94,18 @@ const std::vector<int64_t>* ConfigReader::integers(Key key) const {
   return first_of(key, [&](const std::string& name) { return metadata().find_ints(name); });
 }
 
+std::string ConfigReader::name_for_message(Key key) const {
+  std::string all;
+  const auto found = first_of(key, [&](const std::string& name) {
+    all += all.empty() ? name : " or " + name;
+    return metadata().find_int(name) ? std::optional(name) : std::nullopt;
+  });
+  return found.value_or(all);
+}
+
 int64_t ConfigReader::size(Key key, int64_t largest) const {
   const std::optional<int64_t> value = find_int(key);
-  const std::string_view name = is_gguf() ? key.gguf : key.hf;
+  const std::string name = name_for_message(key);
   if (!value) {
     fail(ErrorCode::kCorruptFile,
          fmt::format("{}: key '{}' is missing; the file is no model of its architecture or was "

@@ -66,6 +66,9 @@ class ConfigReader {
   [[noreturn]] void refuse(std::string_view what) const;
 
  private:
+  // The name of an integer in the file; all names that were looked for if it has none of them.
+  [[nodiscard]] std::string name_for_message(Key key) const;
+
   template <class F>
   auto first_of(Key key, F find) const -> decltype(find(std::string()));
 

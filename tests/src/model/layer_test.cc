@@ -25,7 +25,7 @@ using Logits = std::vector<float>;
 std::vector<Logits> run_together(ModelRig& rig, const std::vector<Ids>& all, int64_t chunk) {
   std::deque<kv::PageTable> tables;
   for (const Ids& ids : all) {
-    tables.emplace_back(rig.pages(), kv::PrefixHasher{}).reserve(std::ssize(ids));
+    tables.emplace_back(rig.pages(), kv::PageHeader{}).reserve(std::ssize(ids));
   }
   std::vector<Logits> results(all.size());
   for (int64_t first = 0;; first += chunk) {

@@ -105,9 +105,9 @@ TEST(Load, ReportsAllMisfitsAtOnce) {
 TEST(Load, NamesAMisshapenTensor) {
   TinySizes sizes;
   test::GgufBuilder builder = tiny_gguf(sizes);
-  builder.remove("llama.feed_forward_length").set("llama.feed_forward_length", uint32_t{128});
+  builder.remove("llama.attention.head_count_kv").set("llama.attention.head_count_kv", uint32_t{1});
   expect_error([&] { plan(builder); }, ErrorCode::kCorruptFile,
-               {"blk.1.ffn_up.weight: found [96, 64], expected [128, 64]"});
+               {"blk.1.attn_k.weight: found [32, 64], expected [16, 64]"});
 }
 
 TEST(Load, RefusesWhatNoModelHas) {
