@@ -140,7 +140,11 @@ void add_cache_flags(CLI::App& app, ModelFlags& flags) {
                  "Positions for prompt and answer (default: the model's, at most 4096)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
       ->type_name("N");
-  app.add_option("--kv-type", flags.kv_type,
+  add_kv_type(app, flags.kv_type);
+}
+
+void add_kv_type(CLI::App& app, std::string& kv_type) {
+  app.add_option("--kv-type", kv_type,
                  "Type of the KV cache (default: bf16, with --compute f32: f32)")
       ->check(
           [](const std::string& text) { return message_of([&] { kv::parse_page_type(text); }); })
@@ -232,6 +236,20 @@ void add_sampling_flags(CLI::App& app, SamplingFlags& flags) {
          "Seed of the draws (default: a new one, reported)")
       ->type_name("N")
       ->group("Sampling");
+}
+
+void take_model_sampling(const CLI::App& app, const api::ModelSampling& model,
+                         SamplingFlags& flags) {
+  const auto take = [&](const char* option, const auto& recommended, auto& field) {
+    if (recommended && app.count(option) == 0) {
+      field = *recommended;
+    }
+  };
+  take("--temp", model.temperature, flags.params.temperature);
+  take("--top-k", model.top_k, flags.params.top_k);
+  take("--top-p", model.top_p, flags.params.top_p);
+  take("--min-p", model.min_p, flags.params.min_p);
+  take("--repeat-penalty", model.repeat_penalty, flags.params.repeat_penalty);
 }
 
 void settle_sampling(const CLI::App& app, SamplingFlags& flags) {

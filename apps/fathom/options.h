@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/model_sampling.h"
 #include "api/session.h"
 #include "sample/sampler.h"
 
@@ -35,6 +36,9 @@ void add_model_flags(CLI::App& app, ModelFlags& flags);
 // -c --kv-type
 void add_cache_flags(CLI::App& app, ModelFlags& flags);
 
+// --kv-type
+void add_kv_type(CLI::App& app, std::string& kv_type);
+
 // --attention
 void add_attention_flag(CLI::App& app, ModelFlags& flags);
 
@@ -57,6 +61,10 @@ struct SamplingFlags {
 
 // --temp --top-k ... --samplers --logit-bias --logprobs --seed
 void add_sampling_flags(CLI::App& app, SamplingFlags& flags);
+
+// Takes what the model's publisher recommends for the options that were not given.
+void take_model_sampling(const CLI::App& app, const api::ModelSampling& model,
+                         SamplingFlags& flags);
 
 // Draws a seed where none was given and checks every range; refuses parameters that were given for
 // a step that the chain does not hold. Error: UsageError.

@@ -143,6 +143,7 @@ int run(const CLI::App& app, RunFlags flags) {
     options.progress = [&bar](int64_t done, int64_t all) { bar.show(done, all); };
     session = api::Session::open(options);
   }
+  take_model_sampling(app, api::read_model_sampling(session->file().metadata), flags.sampling);
   check_sampling(flags.sampling.params, session->load_plan().config.n_vocab);
   return is_chat ? chat_loop(flags, *session) : answer(flags, prompt, *session);
 }
