@@ -19,9 +19,9 @@
 namespace fathom::model {
 
 struct LoadOptions {
-  bool as_f32 = false;               // --compute f32: dequantize everything
-  std::vector<AdapterUse> adapters;  // must outlive planning and loading
-  bool merge_adapters = false;       // into the weights instead of beside them
+  bool as_f32 = false;                    // --compute f32: dequantize everything
+  std::vector<AdapterUse> adapters = {};  // must outlive planning and loading
+  bool merge_adapters = false;            // into the weights instead of beside them
 };
 
 // What loading will take and give, from metadata and tensor list alone.

@@ -8,7 +8,10 @@ namespace fathom {
 namespace {
 
 FileTensor with_shape(std::vector<int64_t> shape) {
-  return {"w", DType::kF32, std::move(shape), {}};
+  FileTensor tensor;
+  tensor.name = "w";
+  tensor.shape = std::move(shape);
+  return tensor;
 }
 
 TEST(FileTensor, CountsRowsColumnsAndElements) {
