@@ -23,8 +23,8 @@ TEST(Batch, LaysSequencesOneAfterTheOther) {
   a.prompt = {10, 11, 12, 13};
   Request b;
   b.prompt = {20, 21};
-  Sequence first(1, a, sink, pages, {}, 100);
-  Sequence second(2, b, sink, pages, {}, 100);
+  Sequence first(1, a, sink, pages, {}, 100, 36);
+  Sequence second(2, b, sink, pages, {}, 100, 7);
   first.pages().reserve(70);
   second.pages().reserve(2);
   first.num_computed = 2;
@@ -39,7 +39,9 @@ TEST(Batch, LaysSequencesOneAfterTheOther) {
   ASSERT_EQ(input.sequences.size(), 2U);
   EXPECT_EQ(input.sequences[0].first_position, 2);
   EXPECT_EQ(input.sequences[0].pages.size(), 2U);
+  EXPECT_EQ(input.sequences[0].rope_length, 36);  // as planned, not as far as it is
   EXPECT_EQ(input.sequences[1].first_row, 2);
+  EXPECT_EQ(input.sequences[1].rope_length, 7);
   EXPECT_EQ(std::vector<int64_t>(input.logit_rows.begin(), input.logit_rows.end()),
             (std::vector<int64_t>{1}));
   EXPECT_EQ(batch.share_of_row(0), 0U);

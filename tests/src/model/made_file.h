@@ -22,6 +22,12 @@ class MadeFile {
                   source, source == weights::Source::kGguf ? "model.gguf" : "model/config.json"),
               {}} {}
 
+  MadeFile(MadeFile&&) noexcept = default;
+  MadeFile& operator=(MadeFile&&) noexcept = default;
+  MadeFile(const MadeFile&) = delete;  // the tensors view the bytes
+  MadeFile& operator=(const MadeFile&) = delete;
+  ~MadeFile() = default;
+
   MadeFile& set(std::string key, weights::MetadataValue value) {
     file_.metadata.set(std::move(key), std::move(value));
     return *this;

@@ -23,7 +23,9 @@ model::LoadPlan small_load() {
   layer.head_dim = 32;
   layer.ffn_size = 256;
   load.config.layers.assign(3, layer);
-  load.config.ropes.push_back({.rotary_dim = 32});
+  model::RopeOptions rope;
+  rope.rotary_dim = 32;
+  load.config.ropes.push_back(rope);
   load.types.hidden_in.add(ops::RowForm::kInt8);
   load.types.output_in.add(ops::RowForm::kInt8);
   load.types.down_in.add(ops::RowForm::kInt8);

@@ -32,9 +32,9 @@ TEST(ArchGemma3, FromConfigJson) {
   EXPECT_EQ(config.layers[5].rope, 0);
   const LayerOptions& layer = config.layers[0];
   EXPECT_EQ(layer.score_scale, 0.0625);
-  EXPECT_EQ(layer.activation, kernels::Activation::kGeluTanh);
+  EXPECT_EQ(layer.hidden.activation, kernels::Activation::kGeluTanh);
   EXPECT_EQ(layer.norm_placement, NormPlacement::kSandwich);
-  EXPECT_TRUE(layer.qk_norm);
+  EXPECT_EQ(layer.qk_norm, QkNorm::kHead);
   EXPECT_TRUE(config.norm_adds_one);
   EXPECT_TRUE(config.tied_head);
   EXPECT_EQ(config.embed_scale, 8.0);  // sqrt(64)

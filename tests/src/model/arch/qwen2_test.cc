@@ -16,7 +16,7 @@ TEST(ArchQwen2, BiasOnQkvOnly) {
   const LayerOptions layer = read_config(hf_config(kClass)).layers[0];
   EXPECT_TRUE(layer.qkv_bias);
   EXPECT_FALSE(layer.output_bias);
-  EXPECT_FALSE(layer.qk_norm);
+  EXPECT_EQ(layer.qk_norm, QkNorm::kNone);
 }
 
 // The released small models name a window and switch it off.

@@ -16,7 +16,7 @@ constexpr char kClass[] = "Qwen3ForCausalLM";
 TEST(ArchQwen3, NormPerHeadInsteadOfBias) {
   for (const auto& md : {hf_config(kClass), gguf_config("qwen3")}) {
     const ModelConfig config = read_config(md);
-    EXPECT_TRUE(config.layers[0].qk_norm);
+    EXPECT_EQ(config.layers[0].qk_norm, QkNorm::kHead);
     EXPECT_FALSE(config.layers[0].qkv_bias);
     EXPECT_EQ(config.ropes[0].style, kernels::RopeStyle::kHalves);
     EXPECT_EQ(windows(config), (std::vector<int64_t>{0, 0, 0, 0}));
