@@ -28,6 +28,7 @@ using Command = std::function<int()>;
 
 void add_run(CLI::App& app, Command& command);
 void add_logits(CLI::App& app, Command& command);
+void add_perplexity(CLI::App& app, Command& command);
 void add_tokenize(CLI::App& app, Command& command);
 void add_inspect(CLI::App& app, Command& command);
 void add_plan(CLI::App& app, Command& command);

@@ -23,6 +23,7 @@ constexpr const char* kFooter = R"(Examples:
   fathom run -m model.gguf                        a chat: /exit /clear /save FILE
   fathom plan -m model.gguf -c 8192               the memory it will take
   fathom bench -m model.gguf -p 512 -n 128 -t 2   speed, and how near to the machine's limits
+  fathom perplexity -m model.gguf -f book.txt     how well it predicts a text
   fathom inspect -m model.gguf                    what is in the file
 
 Environment:
@@ -51,6 +52,7 @@ int run_main(int argc, const char* const* argv) {
   Command command;
   add_run(app, command);
   add_logits(app, command);
+  add_perplexity(app, command);
   add_tokenize(app, command);
   add_inspect(app, command);
   add_plan(app, command);

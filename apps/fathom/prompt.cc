@@ -67,6 +67,10 @@ void add_prompt_flags(CLI::App& app, PromptFlags& flags) {
       ->excludes(format);
 }
 
+std::string read_plain_text(const std::string& path, const char* what) {
+  return valid_text(without_last_line_end(read_text_file(path)), what);
+}
+
 Prompt read_prompt(const PromptFlags& flags) {
   if (!flags.ids.empty()) {
     return {PromptKind::kIds, ""};
@@ -75,8 +79,7 @@ Prompt read_prompt(const PromptFlags& flags) {
     return {PromptKind::kText, valid_text(*flags.text, "the prompt")};
   }
   if (!flags.file.empty()) {
-    return {PromptKind::kText,
-            valid_text(without_last_line_end(read_text_file(flags.file)), "the prompt")};
+    return {PromptKind::kText, read_plain_text(flags.file, "the prompt")};
   }
   if (stdin_is_terminal()) {
     return {PromptKind::kChat, ""};

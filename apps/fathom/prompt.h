@@ -1,5 +1,5 @@
 // Where a prompt comes from, and how it becomes token ids.
-// Called by run.cc, chat_loop.cc. Read next: codec/chat_format.h.
+// Called by run.cc, chat_loop.cc, perplexity.cc. Read next: codec/chat_format.h.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,10 @@ struct PromptFlags {
 
 // -p -f --ids --system --raw --chat-format
 void add_prompt_flags(CLI::App& app, PromptFlags& flags);
+
+// A text file: valid UTF-8 (wrong parts of `what` replaced, with a warning), without one line end
+// at its end. Errors: those of read_text_file.
+std::string read_plain_text(const std::string& path, const char* what);
 
 enum class PromptKind { kIds, kText, kChat };
 

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 #include "signals.h"
@@ -58,6 +59,10 @@ bool stdin_is_terminal() {
   return ::isatty(STDIN_FILENO) == 1;
 }
 
+bool stdout_is_terminal() {
+  return ::isatty(STDOUT_FILENO) == 1;
+}
+
 bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
 }
@@ -77,7 +82,10 @@ void AnswerWriter::write(std::string_view text) {
   }
 }
 
-LoadBar::LoadBar() : start_(std::chrono::steady_clock::now()), is_on_(stderr_is_terminal()) {}
+LoadBar::LoadBar(std::string what)
+    : what_(std::move(what)),
+      start_(std::chrono::steady_clock::now()),
+      is_on_(stderr_is_terminal()) {}
 
 LoadBar::~LoadBar() {
   if (shown_percent_ >= 0) {
@@ -85,12 +93,12 @@ LoadBar::~LoadBar() {
   }
 }
 
-void LoadBar::show(int64_t done_bytes, int64_t all_bytes) {
-  if (!is_on_ || all_bytes <= 0 || std::chrono::steady_clock::now() - start_ < kQuietLoad) {
+void LoadBar::show(int64_t done, int64_t all) {
+  if (!is_on_ || all <= 0 || std::chrono::steady_clock::now() - start_ < kQuietLoad) {
     return;
   }
   const int percent =
-      static_cast<int>(100.0 * static_cast<double>(done_bytes) / static_cast<double>(all_bytes));
+      static_cast<int>(100.0 * static_cast<double>(done) / static_cast<double>(all));
   if (percent == shown_percent_) {
     return;
   }
@@ -98,7 +106,7 @@ void LoadBar::show(int64_t done_bytes, int64_t all_bytes) {
   constexpr int kWidth = 40;
   const auto filled = static_cast<size_t>(percent * kWidth / 100);
   const std::string bar = std::string(filled, '#') + std::string(kWidth - filled, '.');
-  std::fprintf(stderr, "\rloading [%s] %d %%", bar.c_str(), percent);
+  std::fprintf(stderr, "\r%s [%s] %d %%", what_.c_str(), bar.c_str(), percent);
   std::fflush(stderr);
 }
 

@@ -11,6 +11,7 @@
 namespace fathom::app {
 
 bool stdin_is_terminal();
+bool stdout_is_terminal();
 bool stderr_is_terminal();
 
 // stdout, unbuffered. A reader that went away is no error: writing just stops.
@@ -30,17 +31,19 @@ class AnswerWriter {
   bool at_line_start_ = true;
 };
 
-// "loading 43 %" on a terminal, when loading takes over a second; removed when done.
+// "loading 43 %" on a terminal, or `what` instead of loading, when it takes over a second; removed
+// when done.
 class LoadBar {
  public:
-  LoadBar();
+  explicit LoadBar(std::string what = "loading");
   ~LoadBar();
   LoadBar(const LoadBar&) = delete;
   LoadBar& operator=(const LoadBar&) = delete;
 
-  void show(int64_t done_bytes, int64_t all_bytes);
+  void show(int64_t done, int64_t all);
 
  private:
+  std::string what_;
   std::chrono::steady_clock::time_point start_;
   int shown_percent_ = -1;
   bool is_on_;

@@ -37,7 +37,7 @@ void check_ids(const Session& session, std::span<const int32_t> ids) {
 }  // namespace
 
 void score(Session& session, std::span<const int32_t> ids,
-           const std::function<void(int64_t, const ops::Rows&)>& on_rows) {
+           const std::function<void(int64_t, const ops::Rows&)>& on_rows, int64_t first_wanted) {
   FATHOM_CHECK(session.score_rows().data != nullptr);
   check_ids(session, ids);
   const auto n_tokens = std::ssize(ids);
@@ -50,15 +50,19 @@ void score(Session& session, std::span<const int32_t> ids,
     const int64_t n_rows = std::min(chunk, n_tokens - first);
     const auto begin = static_cast<size_t>(first);
     const auto count = static_cast<size_t>(n_rows);
-    const ops::SequenceRows rows{
-        .first_row = 0, .n_rows = n_rows, .first_position = first, .pages = table.pages(),
-        .rope_length = n_tokens};
+    const ops::SequenceRows rows{.first_row = 0,
+                                 .n_rows = n_rows,
+                                 .first_position = first,
+                                 .pages = table.pages(),
+                                 .rope_length = n_tokens};
+    const int64_t n_unwanted = std::clamp<int64_t>(first_wanted - first, 0, n_rows);
     ops::Rows logits = session.score_rows();
-    logits.n_rows = n_rows;
+    logits.n_rows = n_rows - n_unwanted;
     session.model().forward({.token_ids = ids.subspan(begin, count),
                              .positions = std::span<const int64_t>(positions).subspan(begin, count),
                              .sequences = {&rows, 1},
-                             .logit_rows = std::span<const int64_t>(positions).first(count)},
+                             .logit_rows = std::span<const int64_t>(positions).first(count).subspan(
+                                 static_cast<size_t>(n_unwanted))},
                             logits);
     if (const auto fault = session.exec().take_fault()) {
       fail(ErrorCode::kInternal,
@@ -66,7 +70,9 @@ void score(Session& session, std::span<const int32_t> ids,
                        "arithmetic is broken; `fathom run --check-nan` shows the first one",
                        fault->name, fault->layer, first + fault->row));
     }
-    on_rows(first, logits);
+    if (logits.n_rows > 0) {
+      on_rows(first + n_unwanted, logits);
+    }
   }
 }
 

@@ -35,8 +35,8 @@ void expect_refusal(const ProgramResult& result, int status, const std::string& 
 TEST(MainTest, HelpAndVersionSucceed) {
   const ProgramResult help = fathom({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* part : {"run", "logits", "tokenize", "inspect", "plan", "bench", "FATHOM_ISA",
-                           "NO_COLOR", "Examples"}) {
+  for (const char* part : {"run", "logits", "perplexity", "tokenize", "inspect", "plan", "bench",
+                           "FATHOM_ISA", "NO_COLOR", "Examples"}) {
     EXPECT_THAT(help.out, HasSubstr(part));
   }
   const ProgramResult version = fathom({"--version"});
@@ -47,7 +47,8 @@ TEST(MainTest, HelpAndVersionSucceed) {
 }
 
 TEST(MainTest, EverySubcommandExplainsItself) {
-  for (const char* command : {"run", "logits", "tokenize", "inspect", "plan", "bench"}) {
+  for (const char* command :
+       {"run", "logits", "perplexity", "tokenize", "inspect", "plan", "bench"}) {
     const ProgramResult help = fathom({command, "--help"});
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_THAT(help.out, HasSubstr("Example")) << command;

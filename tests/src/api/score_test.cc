@@ -42,6 +42,26 @@ TEST(ScoreTest, EveryChunkSizeGivesTheSameBits) {
   EXPECT_EQ(logits_of(ids, 3), whole);
 }
 
+TEST(ScoreTest, UnwantedPositionsAreReadWithoutLogits) {
+  const test::TempFolder folder;
+  SessionOptions options;
+  options.model_path = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  options.context = 64;
+  options.max_logits = 3;
+  const auto session = Session::open(options);
+  const std::vector<int32_t> ids = {5, 9, 200, 31, 7, 7, 100};
+  const std::vector<float> whole = logits_of(ids, 7);
+  for (const int64_t wanted : {0, 2, 3, 4, 6, 7}) {
+    std::vector<float> values;
+    const auto add = [&](int64_t first, const ops::Rows& rows) {
+      EXPECT_EQ(first, wanted + std::ssize(values) / test::kTinyVocab);
+      values.insert(values.end(), rows.data, rows.data + rows.n_rows * rows.n_cols);
+    };
+    score(*session, ids, add, wanted);
+    EXPECT_EQ(values, std::vector<float>(whole.begin() + wanted * test::kTinyVocab, whole.end()));
+  }
+}
+
 TEST(ScoreTest, BadIdsAreRefused) {
   test::expect_error([] { logits_of({}, 1); }, ErrorCode::kInvalidArgument, {});
   test::expect_error([] { logits_of({260}, 1); }, ErrorCode::kInvalidArgument, {"260", "259"});
