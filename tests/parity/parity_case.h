@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "support/test_data.h"
+
 namespace fathom::test {
 
 // One prompt with its logits [ids, vocabulary] and the greedy tokens that follow it.
@@ -33,7 +35,7 @@ struct ParityModel {
 };
 
 inline std::filesystem::path parity_folder() {
-  return std::filesystem::path(FATHOM_TEST_DATA) / "parity";
+  return std::filesystem::path(fathom::test::test_data("parity"));
 }
 
 inline nlohmann::json read_json(const std::filesystem::path& path) {

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "support/error_check.h"
+#include "support/test_data.h"
 
 namespace fathom::kernels {
 namespace {
@@ -84,7 +85,7 @@ TEST(Dispatch, RequiredEntriesComeFromTheirSet) {
   for (const Isa isa : make_dispatch(features, Isa::kAmx, false, false).usable) {
     capped[isa] = make_dispatch(features, isa, false, true);
   }
-  std::ifstream file(FATHOM_TEST_DATA "/lib/kernels/required");
+  std::ifstream file(fathom::test::test_data("lib/kernels/required"));
   int n_lines = 0;
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line.starts_with('#')) {

@@ -10,11 +10,12 @@
 #include <sstream>
 
 #include "kernels/dispatch.h"
+#include "support/test_data.h"
 
 namespace fathom::kernels {
 namespace {
 
-constexpr const char* kGoldenPath = FATHOM_TEST_DATA "/lib/kernels/golden.txt";
+const std::string kGoldenPath = fathom::test::test_data("lib/kernels/golden.txt");
 
 std::string hex(uint64_t hash) {
   std::ostringstream text;

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "lib/ops/rig.h"
+#include "support/test_data.h"
 
 namespace fathom::ops {
 namespace {
@@ -95,7 +96,7 @@ RouterCase parse_case(const std::string& line) {
 }
 
 TEST(Route, AgreesWithTransformers) {
-  std::ifstream file(FATHOM_TEST_DATA "/lib/ops/router_cases.txt");
+  std::ifstream file(fathom::test::test_data("lib/ops/router_cases.txt"));
   int n_cases = 0;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("#")) {

@@ -13,6 +13,7 @@
 
 #include "quant/formats.h"
 #include "quant/pack.h"
+#include "support/test_data.h"
 
 namespace fathom::quant {
 namespace {
@@ -36,7 +37,7 @@ std::vector<std::byte> bytes_of_hex(const std::string& hex) {
 }
 
 TEST(Dequantize, EqualsTheFormatDescription) {
-  std::ifstream file(FATHOM_TEST_DATA "/lib/quant/dequantize_cases.txt");
+  std::ifstream file(fathom::test::test_data("lib/quant/dequantize_cases.txt"));
   int n_cases = 0;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with('#')) {

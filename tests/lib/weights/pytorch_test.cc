@@ -15,6 +15,7 @@
 #include "support/gguf_builder.h"
 #include "support/pytorch_builder.h"
 #include "support/temp_folder.h"
+#include "support/test_data.h"
 
 namespace fathom::weights {
 
@@ -66,7 +67,7 @@ std::string hex_of(const Bytes& bytes) {
 // What tools/make_torch_files.py noted about every tensor: name, type, shape, bytes in order.
 void expect_as_listed(const std::string& name) {
   SCOPED_TRACE(name);
-  const std::string folder = FATHOM_TEST_DATA "/lib/weights/torch/";
+  const std::string folder = fathom::test::test_data("lib/weights/torch/");
   TensorStore store;
   add_pytorch_file(folder + name, store);
   std::ifstream list(folder + "expected.txt");

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "quant/formats.h"
 #include "quant/pack.h"
+#include "support/test_data.h"
 #include "weights/hf_folder.h"
 #include "weights/safetensors.h"
 
@@ -25,7 +26,7 @@ namespace {
 
 using testing::HasSubstr;
 
-const std::string kData = FATHOM_TEST_DATA "/lib/weights/data/quantized/";
+const std::string kData = fathom::test::test_data("lib/weights/data/quantized/");
 
 std::vector<std::byte> read_rows(const FileTensor& tensor, int64_t first, int64_t n) {
   const int64_t row_bytes = quant::row_bytes(tensor.type, tensor.n_cols());

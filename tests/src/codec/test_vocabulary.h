@@ -11,6 +11,7 @@
 
 #include "codec/byte_alphabet.h"
 #include "codec/tokenizer.h"
+#include "support/test_data.h"
 #include "weights/metadata.h"
 
 namespace fathom::codec::test {
@@ -18,7 +19,7 @@ namespace fathom::codec::test {
 using weights::Metadata;
 
 inline nlohmann::json read_case_file(const std::string& name) {
-  std::ifstream in(std::string(FATHOM_TEST_DATA) + "/cases/tokenizer/" + name);
+  std::ifstream in(fathom::test::test_data("cases/tokenizer/") + name);
   return nlohmann::json::parse(in);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/model_rig.h"
+#include "support/test_data.h"
 
 namespace fathom::model {
 namespace {
@@ -20,7 +21,7 @@ using test::ModelRig;
 using test::RigOptions;
 using test::TinySizes;
 
-const std::string kFile = std::string(FATHOM_TEST_DATA) + "/src/model/golden_logits.txt";
+const std::string kFile = fathom::test::test_data("src/model/golden_logits.txt");
 
 // FNV-1a over the bits; zeros are canonical, so -0 counts as 0.
 std::string hash_of(const std::vector<float>& values) {

@@ -5,13 +5,14 @@
 #include <memory>
 #include <string>
 
+#include "support/test_data.h"
 #include "weights/model_file.h"
 
 namespace fathom::test {
 
 inline std::string parity_path(const std::string& name) {
   const std::string kind = name.ends_with(".gguf") ? "gguf/" : "models/";
-  return std::string(FATHOM_TEST_DATA) + "/parity/" + kind + name;
+  return fathom::test::test_data("parity/") + kind + name;
 }
 
 inline std::shared_ptr<weights::ModelFile> parity_file(const std::string& name) {
