@@ -3,9 +3,8 @@
 
   check_oracle.py DIR [--fathom build/release/fathom] [--only GLOB] [--at-least N] [--jobs N]
 
-DIR holds models/, expected/, gguf/ and lora/ as a numeric oracle lays them out (tests/parity is one
-without lora): every expected/NAME/expected.json names its model folders, token ids, logits (.npy) and
-tolerances. Logits are computed with `--compute f32`; greedy tokens with prefill and the KV cache;
+DIR holds models/, expected/, gguf/ and lora/ as a numeric oracle lays them out (tests/parity is one):
+every expected/NAME/expected.json names its model folders, token ids, logits (.npy) and tolerances. Logits are computed with `--compute f32`; greedy tokens with prefill and the KV cache;
 adapters beside the weights and merged. A model whose architecture or rope scaling Fathom refuses by
 name counts as refused, any other failure as failed.
 Where rope grows with the length (expectations with `greedy_uncached`), transformers changes it while
@@ -130,16 +129,26 @@ def check_folder(fathom, root, expected_dir, model):
 
 
 def check_adapter(fathom, root, folder):
-    """An adapter beside the weights, with greedy tokens, and merged into them."""
+    """Adapters beside the weights, with greedy tokens, and merged into them. "adapters" names other
+    folders with factors; "merge_only": Fathom cannot keep this one beside the weights."""
     with open(os.path.join(folder, "expected.json")) as file:
         case = json.load(file)
     model, ids, tolerance = os.path.join(root, case["base"]), case["input_ids"], case["tolerance"]
     worst = 0.0
-    for want, extra in ((case["logits_adapter"], ()), (case["logits_merged"], ("--merge-lora",))):
-        given = ("--lora", folder, *extra)
+    lora = os.path.dirname(folder)
+    given_adapters = ["--lora", folder]
+    if "adapters" in case:
+        given_adapters = [
+            word
+            for name, scale in case["adapters"]
+            for word in ("--lora", f"{os.path.join(lora, name)}={scale}")
+        ]
+    ways = [(case["logits_adapter"], ()), (case["logits_merged"], ("--merge-lora",))]
+    for want, extra in ways[1:] if case.get("merge_only") else ways:
+        given = (*given_adapters, *extra)
         found = check_logits(fathom, model, ids, os.path.join(folder, want), tolerance, given)
         worst = max(worst, found)
-    check_greedy(fathom, model, case, ("--lora", folder))
+    check_greedy(fathom, model, case, given if case.get("merge_only") else given_adapters)
     return worst
 
 

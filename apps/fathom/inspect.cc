@@ -15,6 +15,7 @@
 #include "kernels/dispatch.h"
 #include "options.h"
 #include "terminal.h"
+#include "weights/metadata_override.h"
 #include "weights/model_file.h"
 
 namespace fathom::app {
@@ -27,6 +28,7 @@ struct InspectFlags {
   std::string model;
   bool as_json = false;
   bool show_kernels = false;
+  WeightFlags weights;
 };
 
 std::string dump(const ordered_json& object) {
@@ -185,6 +187,9 @@ int inspect(const InspectFlags& flags) {
     throw UsageError("give -m MODEL, or --kernels");
   }
   const auto file = weights::open_model(flags.model);
+  for (const std::string& text : flags.weights.overrides) {
+    weights::apply_override(file->metadata, text);
+  }
   return flags.as_json ? inspect_json(*file) : inspect_text(*file);
 }
 
@@ -199,6 +204,7 @@ void add_inspect(CLI::App& app, Command& command) {
   sub->add_flag("--kernels", flags->show_kernels,
                 "Show which instruction set filled each entry of the kernel table")
       ->excludes(model);
+  add_override_flag(*sub, flags->weights);
   add_json(*sub, flags->as_json, "Print one JSON object");
   sub->callback([flags, &command] { command = [flags] { return inspect(*flags); }; });
 }

@@ -21,6 +21,7 @@ constexpr const char* kFooter = R"(Examples:
   fathom run -m model.gguf -p "Why is the sky blue?"
   echo "Sum up: ..." | fathom run -m model.gguf --temp 0
   fathom run -m model.gguf                        a chat: /exit /clear /save FILE
+  fathom run -m folder --lora adapter=0.5 -p Hi   with half of a LoRA adapter
   fathom plan -m model.gguf -c 8192               the memory it will take
   fathom bench -m model.gguf -p 512 -n 128 -t 2   speed, and how near to the machine's limits
   fathom perplexity -m model.gguf -f book.txt     how well it predicts a text

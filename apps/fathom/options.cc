@@ -133,6 +133,7 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
                  "f32: the reference arithmetic, slow, weights as floats")
       ->check(CLI::IsMember({"f32"}))
       ->type_name("f32");
+  add_weight_flags(app, flags.weights);
 }
 
 void add_cache_flags(CLI::App& app, ModelFlags& flags) {
@@ -180,6 +181,7 @@ api::SessionOptions session_options(const ModelFlags& flags) {
   options.n_threads = flags.n_threads;
   options.context = flags.context;
   options.compute_f32 = flags.compute == "f32";
+  set_weight_options(flags.weights, options);
   options.attention =
       flags.attention == "eager" ? ops::AttentionKind::kEager : ops::AttentionKind::kFlash;
   if (!flags.kv_type.empty()) {

@@ -9,6 +9,7 @@
 #include "api/model_sampling.h"
 #include "api/session.h"
 #include "sample/sampler.h"
+#include "weight_flags.h"
 
 namespace CLI {
 class App;
@@ -25,12 +26,13 @@ struct ModelFlags {
   std::string kv_type;  // empty: bf16, or f32 with --compute f32
   std::string compute;  // empty or "f32"
   std::string attention = "flash";
+  WeightFlags weights;
 };
 
 void add_model_path(CLI::App& app, std::string& path);
 void add_threads(CLI::App& app, int& n_threads);
 
-// -m -t --compute
+// -m -t --compute, and those of weight_flags.h
 void add_model_flags(CLI::App& app, ModelFlags& flags);
 
 // -c --kv-type

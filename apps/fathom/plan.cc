@@ -21,6 +21,9 @@ struct PlanFlags {
 };
 
 int plan(const PlanFlags& flags) {
+  if (flags.model.weights.check_tensors) {
+    throw UsageError("--check-tensors has no effect: a plan reads no weights");
+  }
   const auto forecast = api::make_forecast(session_options(flags.model));
   AnswerWriter writer;
   if (flags.as_json) {
@@ -43,7 +46,9 @@ int plan(const PlanFlags& flags) {
 
 void add_plan(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("plan", "Predict the memory of a run");
-  sub->footer("Example:\n  fathom plan -m model.gguf -c 8192 --kv-type f32");
+  sub->footer(
+      "Examples:\n  fathom plan -m model.gguf -c 8192 --kv-type f32\n"
+      "  fathom plan -m folder --lora adapter");
   auto flags = std::make_shared<PlanFlags>();
   add_model_flags(*sub, flags->model);
   add_cache_flags(*sub, flags->model);

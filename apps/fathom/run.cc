@@ -26,6 +26,8 @@ constexpr const char* kFooter = R"(Examples:
   fathom run -m model.gguf --raw -p "Once upon a time" --temp 0
   fathom run -m model.gguf -f question.txt --system @rules.txt --json
   fathom run -m folder --ids 1,2,3 --temp 0 -n 24 --compute f32
+  fathom run -m folder --lora adapter --lora style=0.5 -p "Dear neighbour,"
+  fathom run -m model.gguf --check-tensors --override tokenizer.ggml.eos_token_id=2 -p Hi
 
 The answer goes to stdout, everything else to stderr.
 Environment: FATHOM_ISA caps the instruction set.)";

@@ -18,6 +18,7 @@
 #include "command.h"
 #include "options.h"
 #include "terminal.h"
+#include "weights/metadata_override.h"
 #include "weights/model_file.h"
 
 namespace fathom::app {
@@ -29,10 +30,14 @@ struct TokenizeFlags {
   std::optional<std::string> text;
   bool as_jsonl = false;
   codec::EncodeOptions encode;
+  WeightFlags weights;
 };
 
 int tokenize(const TokenizeFlags& flags) {
   const auto file = weights::open_model(flags.model);
+  for (const std::string& override_text : flags.weights.overrides) {
+    weights::apply_override(file->metadata, override_text);
+  }
   const auto tokenizer = codec::make_tokenizer(file->metadata);
   if (flags.as_jsonl) {
     if (codec::serve_jsonl(*tokenizer, std::cin, std::cout) != 0 && errno != EPIPE) {
@@ -59,6 +64,7 @@ void add_tokenize(CLI::App& app, Command& command) {
       "  fathom tokenize -m model.gguf --jsonl < requests.jsonl");
   auto flags = std::make_shared<TokenizeFlags>();
   add_model_path(*sub, flags->model);
+  add_override_flag(*sub, flags->weights);
   auto* text = sub->add_option("text", flags->text, "The text (default: all of stdin)");
   auto* special = sub->add_flag("--add-special", flags->encode.add_special,
                                 "Add what the model's tokenizer adds around a text (BOS, EOS)");

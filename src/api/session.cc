@@ -3,6 +3,7 @@
 #include "api/session.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "ops/cpu_backend.h"
+#include "weights/metadata_override.h"
 
 namespace fathom::api {
 
@@ -37,12 +39,20 @@ kernels::Dispatch pick_kernels() {
 }
 
 int64_t pick_context(int64_t wanted, const model::LoadPlan& load) {
+  const int64_t n_positions = load.config.n_positions;
+  const int64_t most = n_positions > 0 ? n_positions : load.config.max_context;
   if (wanted == -1) {
-    return std::min(load.config.max_context, kDefaultContext);
+    return std::min(most, kDefaultContext);
   }
   if (wanted < 1) {
     fail(ErrorCode::kInvalidArgument,
          fmt::format("context {} is not a number of tokens; allowed: 1 and more", wanted));
+  }
+  if (n_positions > 0 && wanted > n_positions) {
+    fail(ErrorCode::kInvalidArgument,
+         fmt::format("context {} is longer than the {} positions that the model has learned; "
+                     "allowed: 1 to {}",
+                     wanted, n_positions, n_positions));
   }
   if (wanted > load.config.max_context) {
     warn(
@@ -97,7 +107,16 @@ std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
   auto forecast = std::make_unique<Forecast>();
   forecast->dispatch = pick_kernels();
   forecast->file = weights::open_model(options.model_path);
-  forecast->load = model::plan_load(*forecast->file, {.as_f32 = options.compute_f32});
+  for (const std::string& text : options.overrides) {
+    weights::apply_override(forecast->file->metadata, text);
+  }
+  forecast->load_options.as_f32 = options.compute_f32;
+  forecast->load_options.merge_adapters = options.merge_adapters;
+  for (const AdapterPath& path : options.adapters) {
+    forecast->adapters.push_back(weights::open_adapter(path.folder));
+    forecast->load_options.adapters.push_back({forecast->adapters.back().get(), path.scale});
+  }
+  forecast->load = model::plan_load(*forecast->file, forecast->load_options);
   const int64_t context = pick_context(options.context, forecast->load);
   xray::PlanInput& input = forecast->input;
   input.load = &forecast->load;
@@ -141,11 +160,36 @@ struct Session::Parts {
   std::unique_ptr<engine::Engine> cached_engine;  // beside one without a KV cache
   bool use_cached_engine = false;
 
+  void check_tensors();
   void open_vocabulary();
   void open_pools();
   void open_weights();
   void open_engine();
 };
+
+// Error: kCorruptFile naming every tensor (at most 20) with the row and block of its first NaN or
+// infinity.
+void Session::Parts::check_tensors() {
+  const weights::TensorCheck check =
+      weights::check_tensors(*forecast->file, *threads, options.check_progress);
+  if (options.check_progress) {
+    options.check_progress(1, 1);
+  }
+  if (check.n_bad == 0) {
+    return;
+  }
+  std::vector<std::string> bad;
+  for (const weights::BadTensor& tensor : check.bad) {
+    bad.push_back(weights::format_bad_tensor(tensor));
+  }
+  fail(ErrorCode::kCorruptFile,
+       fmt::format("{}: {} of {} tensors hold a NaN or infinity: {}{}; the file is damaged, or was "
+                   "made from a broken model",
+                   options.model_path, check.n_bad, check.n_tensors, fmt::join(bad, "; "),
+                   check.n_bad > std::ssize(bad)
+                       ? fmt::format("; and {} more", check.n_bad - std::ssize(bad))
+                       : std::string()));
+}
 
 void Session::Parts::open_vocabulary() {
   const auto start = std::chrono::steady_clock::now();
@@ -170,11 +214,10 @@ void Session::Parts::open_pools() {
 
 void Session::Parts::open_weights() {
   const auto start = std::chrono::steady_clock::now();
-  threads = std::make_unique<ThreadPool>(forecast->input.n_threads);
   if (forecast->load.rounds_f16) {
     note("F16 weights are rounded to BF16; --compute f32 keeps them");
   }
-  weights = model::load_weights(*forecast->file, forecast->load, {.as_f32 = options.compute_f32},
+  weights = model::load_weights(*forecast->file, forecast->load, forecast->load_options,
                                 *weight_pool, *threads, options.progress);
   figures.load_s = seconds_since(start);
 }
@@ -216,6 +259,10 @@ std::unique_ptr<Session> Session::open(const SessionOptions& options) {
     fail(ErrorCode::kOutOfMemory,
          xray::describe_excess(forecast.plan, forecast.limit.bytes, forecast.limit.name,
                                xray::largest_context(forecast.input, forecast.limit.bytes)));
+  }
+  parts->threads = std::make_unique<ThreadPool>(forecast.input.n_threads);
+  if (options.check_tensors) {
+    parts->check_tensors();
   }
   parts->open_pools();
   parts->open_vocabulary();

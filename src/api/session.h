@@ -15,11 +15,19 @@
 #include "engine/engine.h"
 #include "kernels/dispatch.h"
 #include "ops/backend.h"
+#include "weights/adapter.h"
+#include "weights/check_tensors.h"
 #include "weights/model_file.h"
 #include "xray/memory_plan.h"
 #include "xray/process_memory.h"
 
 namespace fathom::api {
+
+// A folder with a LoRA adapter, and what its product is multiplied with besides its own scale.
+struct AdapterPath {
+  std::string folder;
+  double scale = 1.0;
+};
 
 struct SessionOptions {
   std::string model_path;
@@ -33,7 +41,12 @@ struct SessionOptions {
   int64_t max_logits =
       0;  // rows of logits that score() may ask for at once; 0: score() is not used
   int64_t max_batched_tokens = 512;
-  model::LoadProgress progress;  // may be empty
+  std::vector<AdapterPath> adapters;
+  bool merge_adapters = false;            // into float weights, instead of beside them
+  std::vector<std::string> overrides;     // KEY=VALUE, see weights/metadata_override.h
+  bool check_tensors = false;             // look at every value of the file before loading
+  model::LoadProgress progress;           // may be empty
+  weights::CheckProgress check_progress;  // may be empty; the last call has done == total
 };
 
 // Seconds and bytes measured while opening.
@@ -45,6 +58,8 @@ struct OpenFigures {
 // What is known of a run before anything is allocated: the file, its plan, and the sum.
 struct Forecast {
   std::unique_ptr<weights::ModelFile> file;
+  std::vector<std::unique_ptr<weights::Adapter>> adapters;
+  model::LoadOptions load_options;
   model::LoadPlan load;
   kernels::Dispatch dispatch;
   xray::PlanInput input;  // input.load points to `load` of the Forecast that is asked
@@ -56,7 +71,8 @@ struct Forecast {
 };
 
 // Reads the file's head and adds up the memory. Errors: those of weights::open_model,
-// model::plan_load, kernels::make_dispatch; kInvalidArgument for a context below 1.
+// weights::apply_override, weights::open_adapter, model::plan_load, kernels::make_dispatch;
+// kInvalidArgument for a context below 1 or above a model's learned positions.
 std::unique_ptr<Forecast> make_forecast(const SessionOptions& options);
 
 class Session {
