@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 
+#include "src/model/parity_files.h"
 #include "support/error_check.h"
 #include "support/model_rig.h"
 
@@ -287,6 +288,36 @@ TEST(Engine, NumericFaultEndsItsOwnerOnly) {
   EXPECT_NE(a.message.find("--check-nan"), std::string::npos);
   EXPECT_EQ(b.reason, FinishReason::kLength);
   expect_same(b, run_alone(clean));
+}
+
+// Dynamic rope: what a request plans to reach chooses its rotations, whoever else is there.
+TEST(Engine, RotationsFollowFromTheRequestsOwnLength) {
+  const auto run = [](const std::vector<Request>& requests) {
+    ModelRig rig(test::parity_file("llama-dynamic"), {});  // made for 16 positions
+    Engine engine(rig.model(), rig.exec(), rig.pages(), rig.scratch(), {.context = 48});
+    std::vector<Collector> sinks(requests.size());
+    for (size_t i = 0; i < requests.size(); ++i) {
+      engine.submit(requests[i], sinks[i]);
+    }
+    while (engine.step()) {
+    }
+    return sinks;
+  };
+  std::vector<Request> requests;
+  std::vector<Collector> alone;
+  for (const int64_t max_tokens : {5, 20, 30}) {
+    Request r = request(8, 1, 0);
+    r.prompt = random_ids(8, 64, 1);
+    r.max_tokens = max_tokens;
+    requests.push_back(r);
+    alone.push_back(run({r}).front());
+  }
+  EXPECT_NE(alone[0].logprobs.front(), alone[1].logprobs.front());
+  EXPECT_NE(alone[1].logprobs.front(), alone[2].logprobs.front());
+  const std::vector<Collector> together = run(requests);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    expect_same(alone[i], together[i]);
+  }
 }
 
 // Random arrivals and cancels with the page check after each step.
