@@ -50,7 +50,6 @@ TEST(ArchRegistry, NamesAreUnique) {
       EXPECT_TRUE(classes.insert(name).second) << name;
     }
   }
-  EXPECT_EQ(all_archs().size(), 43U);
 }
 
 TEST(ArchRegistry, AMissingNameIsACorruptFile) {
