@@ -76,7 +76,8 @@ struct CallArguments {
 struct Expr {
   ExprKind kind = ExprKind::kConst;
   Operator op = Operator::kAdd;
-  uint16_t depth = 1;  // levels of the tree below and with this one
+  bool is_plain = false;  // kAttribute: no type has a method or an inner name like this
+  uint16_t depth = 1;     // levels of the tree below and with this one
   uint32_t line = 0;
   Place place;                // kName
   uint32_t context_name = 0;  // kName, a target at the top level: its place in the context, plus 1

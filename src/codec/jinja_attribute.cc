@@ -156,6 +156,16 @@ bool is_unsafe_attribute(Kind kind, std::string_view name) {
          (kind == Kind::kList && is_in(kChangeList)) || (kind == Kind::kDict && is_in(kChangeDict));
 }
 
+bool is_type_attribute(std::string_view name) {
+  for (const Kind kind : {Kind::kString, Kind::kDict, Kind::kList, Kind::kTuple, Kind::kRange,
+                          Kind::kInt, Kind::kFloat}) {
+    if (find_method(kind, name) != nullptr || is_unsafe_attribute(kind, name)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 Value Runtime::attribute(const Value& object, std::string_view name) {
   if (object.is(Kind::kUndefined)) {
     refuse_undefined(object);

@@ -68,7 +68,7 @@ Value Runtime::eval(const Expr& expr) {
     case ExprKind::kAttribute: {
       const Value object = eval(*expr.parts[0]);
       line_ = expr.line;
-      return attribute(object, expr.text);
+      return expr.is_plain ? plain_attribute(object, expr.text) : attribute(object, expr.text);
     }
     case ExprKind::kItem: {
       const Value object = eval(*expr.parts[0]);
@@ -91,6 +91,16 @@ Value Runtime::eval(const Expr& expr) {
 Value Runtime::eval_name(const Expr& expr) {
   const Value& value = slot(expr.place);
   return value.is_missing() ? Value::undefined_name(expr.text) : value;
+}
+
+// The usual case, role of a message: a key of a dict and no name of Python's.
+Value Runtime::plain_attribute(const Value& object, const std::string& name) {
+  if (object.is(Kind::kDict)) {
+    const Value* value = object.as<DictObject>().find(name);
+    return value != nullptr ? *value : Value::undefined_attribute("dict", name);
+  }
+  return object.is(Kind::kString) ? Value::undefined_attribute(type_name(object), name)
+                                  : attribute(object, name);
 }
 
 std::vector<Value> Runtime::eval_parts(const Expr& expr) {
@@ -202,7 +212,8 @@ Value Runtime::eval_call(const Expr& expr, const Value* caller) {
     // A method: called at once, without a value for the bound method.
     const Value object = eval(*callee.parts[0]);
     line_ = expr.line;
-    if (const Signature* method = find_method(object.kind(), callee.text)) {
+    const Signature* method = callee.is_plain ? nullptr : find_method(object.kind(), callee.text);
+    if (method != nullptr) {
       if (object.is(Kind::kString)) {
         charge(object.text().size() / 64);
       }

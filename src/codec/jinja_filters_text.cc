@@ -188,7 +188,7 @@ struct Wrap {
   bool on_hyphens;
 };
 
-void wrap_line(const Value& line, const Wrap& wrap, std::vector<Value>& out) {
+void wrap_line(Runtime& runtime, const Value& line, const Wrap& wrap, std::vector<Value>& out) {
   const std::string_view text = line.text();
   auto chunks = chunks_of(text, wrap.on_hyphens);
   std::reverse(chunks.begin(), chunks.end());
@@ -199,6 +199,8 @@ void wrap_line(const Value& line, const Wrap& wrap, std::vector<Value>& out) {
     return skip_space(text, chunk.first, chunk.second) == chunk.second;
   };
   while (!chunks.empty()) {
+    runtime.charge(4 +
+                   (chunks.back().second - chunks.back().first) / 16);  // counted again each time
     if (is_blank(chunks.back()) && !out.empty()) {
       chunks.pop_back();
     }
@@ -252,7 +254,7 @@ Value wordwrap(Runtime& runtime, const Bound& args) {
   bool is_first = true;
   for (const Value& line : split_lines(runtime, text, false)) {
     std::vector<Value> pieces;
-    wrap_line(line, wrap, pieces);
+    wrap_line(runtime, line, wrap, pieces);
     for (size_t i = 0; i < std::max<size_t>(pieces.size(), 1); ++i) {
       if (!is_first) {
         out.append(separator);

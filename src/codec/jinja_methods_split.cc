@@ -107,7 +107,7 @@ Value split_by(Runtime& runtime, const Bound& args, bool from_end) {
     pieces = from_end ? rsplit_at(args.self, args[0].text(), limit)
                       : split_at(args.self, args[0].text(), limit);
   }
-  runtime.charge(pieces.size());
+  runtime.charge(4 * pieces.size());  // each one is a string of its own
   return Value::list(std::move(pieces), args.self.origin());
 }
 

@@ -156,6 +156,7 @@ class Runtime {
   // codec/jinja_eval.cc: expressions
   Value eval(const Expr& expr);
   Value eval_name(const Expr& expr);
+  Value plain_attribute(const Value& object, const std::string& name);
   Value eval_condition(const Expr& expr);
   Value eval_compare(const Expr& expr);
   Value eval_concat(const Expr& expr);

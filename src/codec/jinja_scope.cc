@@ -15,7 +15,7 @@ namespace fathom::codec::jinja {
 
 namespace {
 
-constexpr size_t kMaxCopies = 50'000'000;  // names copied for branches, over the whole template
+constexpr size_t kMaxCopies = 500'000;  // names copied for branches, over the whole template
 
 // A frame of a call; what a Place counts outwards.
 struct Function {
@@ -289,6 +289,9 @@ class Resolver {
         return;
       case ExprKind::kCondition:
         frame.is_soft = true;
+        break;
+      case ExprKind::kAttribute:
+        expr.is_plain = !is_type_attribute(expr.text);
         break;
       case ExprKind::kFilter:
       case ExprKind::kTest: {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "codec/jinja_operators.h"
 
@@ -80,6 +81,27 @@ Value slice_string(Runtime& runtime, const Value& string, const Bounds& bounds) 
     }
   }
   return out.take();
+}
+
+// One-byte strings are made once: a loop over a text makes one for each of its characters.
+Value character(std::string_view text, OriginId origin) {
+  struct Table {
+    std::array<StringObject, 128> objects;
+
+    Table() {
+      for (size_t i = 0; i < objects.size(); ++i) {
+        objects[i].bytes.assign(1, static_cast<char>(i));
+        objects[i].n_chars = 1;
+        objects[i].make_immortal();
+      }
+    }
+  };
+
+  static Table table;
+  if (text.size() > 1) {
+    return Value::string(std::string(text), origin);
+  }
+  return {Kind::kString, &table.objects[static_cast<unsigned char>(text[0])], origin};
 }
 
 }  // namespace
@@ -231,7 +253,7 @@ bool Iteration::next(Value& item) {
         return false;
       }
       const size_t size = char_size(text, at_);
-      item = Value::string(std::string(text.substr(at_, size)), origin_at(iterable_, at_));
+      item = character(text.substr(at_, size), origin_at(iterable_, at_));
       at_ += size;
       return true;
     }

@@ -34,7 +34,7 @@ class StatementParser : private ExpressionParser {
     }
     if (!open_tags_.empty()) {
       message +=
-          fmt::format(" The innermost block that needs to be closed is '{}'.", open_tags_.back());
+          fmt::format(" The innermost block that needs to be closed is '{}'", open_tags_.back());
     }
     refuse(message);
   }

@@ -151,7 +151,7 @@ std::vector<Value> split_lines(Runtime& runtime, const Value& text, bool keep_en
   if (begin < bytes.size()) {
     lines.push_back(part_of(text, begin, bytes.size()));
   }
-  runtime.charge(lines.size());
+  runtime.charge(4 * lines.size());
   return lines;
 }
 

@@ -6,8 +6,9 @@
 //
 // With the argument "spans" an answer also holds them: [first byte, bytes, origin]. With "time N",
 // a line is rendered N times and the answer holds the microseconds of one.
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,6 +20,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 namespace jinja = fathom::codec::jinja;
+
+double cpu_microseconds() {
+  std::timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
 
 std::string name_of(const jinja::Origin& origin) {
   switch (origin.kind) {
@@ -55,13 +62,13 @@ Json answer(const Json& request, const std::string& line, bool with_spans, int n
     }
   }
   if (n_times > 0) {
-    const auto begin = std::chrono::steady_clock::now();
+    double least = 1e300;
     for (int i = 0; i < n_times; ++i) {
+      const double begin = cpu_microseconds();
       rendered = parsed.render(variables, options);
+      least = std::min(least, cpu_microseconds() - begin);
     }
-    const std::chrono::duration<double, std::micro> spent =
-        std::chrono::steady_clock::now() - begin;
-    reply["microseconds"] = spent.count() / n_times;
+    reply["microseconds"] = least;
   }
   return reply;
 }
