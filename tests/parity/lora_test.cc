@@ -275,7 +275,7 @@ TEST(LoraTest, ABaseThatDoesNotFitIsNamedTensorByTensor) {
   options.model_path = (test::parity_folder() / "models" / "phi3").string();
   test::expect_error([&] { make_forecast(options); }, ErrorCode::kCorruptFile,
                      {"adapter_config.json", "model.layers.0.self_attn.q_proj.lora_A.weight",
-                      "model.layers.1.mlp.up_proj", "more"});
+                      "model.layers.1.mlp.up_proj"});
 }
 
 TEST(LoraTest, LatentProjectionsCanBeMergedOnly) {
