@@ -118,6 +118,19 @@ CASES = {
         },
         False,
     ),
+    # gpt2-q8_0.gguf has this one layer only.
+    "gpt2-first": (
+        "gpt2",
+        {"gguf": "gguf/gpt2.gguf"},
+        {
+            "r": 2,
+            "lora_alpha": 6,
+            "target_modules": ["c_attn", "c_fc"],
+            "layers_to_transform": [0],
+            "fan_in_fan_out": True,
+        },
+        False,
+    ),
     "olmo-pairs": (
         "olmo",
         {"gguf": "gguf/olmo.gguf"},

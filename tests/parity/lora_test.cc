@@ -258,7 +258,7 @@ TEST(LoraTest, HalfTwiceIsTheWhole) {
 }
 
 TEST(LoraTest, QuantizedBasesTakeAdaptersBesideThemOnly) {
-  LoraCase one = case_of("gpt2-conv");
+  const LoraCase one = case_of("gpt2-first");
   SessionOptions options = options_for(one, true);
   options.model_path = (test::parity_folder() / "gguf" / "gpt2-q8_0.gguf").string();
   test::expect_error([&] { make_forecast(options); }, ErrorCode::kUnsupported,
@@ -266,7 +266,7 @@ TEST(LoraTest, QuantizedBasesTakeAdaptersBesideThemOnly) {
   options.merge_adapters = false;
   const auto with = logits_of(options, one.ids);
   options.adapters.clear();
-  EXPECT_GT(difference_of(with, logits_of(options, one.ids)), 1.0F);
+  EXPECT_GT(difference_of(with, logits_of(options, one.ids)), 0.5F);
 }
 
 TEST(LoraTest, ABaseThatDoesNotFitIsNamedTensorByTensor) {
