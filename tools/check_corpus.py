@@ -41,7 +41,11 @@ def find_families(folder):
 
 def requests_of(cases, decodes):
     for number, case in enumerate(cases):
-        request = {key: case[key] for key in ("text", "bytes_hex", "add_special", "parse_special") if key in case}
+        request = {
+            key: case[key]
+            for key in ("text", "bytes_hex", "add_special", "parse_special")
+            if key in case
+        }
         yield {"id": 2 * number, "op": "encode", **request}
         if decodes and case.get("decoded") is not None:
             yield {"id": 2 * number + 1, "op": "decode", "ids": case["ids"]}
@@ -83,13 +87,17 @@ def run_family(folder, options):
     for file in meta["vocab_files"]:
         begin = time.monotonic()
         answers, trouble = ask(options.engine, folder / file["file"], requests_of(cases, decodes))
-        faults = [(case, fault_of(number, case, answers, decodes)) for number, case in enumerate(cases)]
+        faults = [
+            (case, fault_of(number, case, answers, decodes)) for number, case in enumerate(cases)
+        ]
         failed = [(case, fault) for case, fault in faults if fault]
         total += len(cases)
         passed += len(cases) - len(failed)
         seconds = time.monotonic() - begin
         mark = "FAIL" if failed else "ok"
-        print(f"{mark:4} {folder.name:22} {file['kind']:15} {len(cases) - len(failed):5} / {len(cases):5} {seconds:6.2f} s")
+        print(
+            f"{mark:4} {folder.name:22} {file['kind']:15} {len(cases) - len(failed):5} / {len(cases):5} {seconds:6.2f} s"
+        )
         if trouble:
             print(f"     {trouble[-300:]}")
         for case, fault in failed[: options.show]:
@@ -98,9 +106,13 @@ def run_family(folder, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("dir", type=Path)
-    parser.add_argument("--engine", help="command; {vocab} is replaced (default: tokenize_jsonl of a build)")
+    parser.add_argument(
+        "--engine", help="command; {vocab} is replaced (default: tokenize_jsonl of a build)"
+    )
     parser.add_argument("--family", action="append", help="only this family (may be repeated)")
     parser.add_argument("--show", type=int, default=3, help="failing cases to print for each file")
     options = parser.parse_args()

@@ -66,26 +66,44 @@ def gptq(tensors, name, config):
         wf_unsqueeze_neg_one=shifts.reshape(1, -1, 1),
         _init_wf_unsqueeze_buffers=lambda: None,
     )
-    module._dequantize_from_codes = lambda w, z, num_itr: linear._dequantize_from_codes(module, w, z, num_itr)
+    module._dequantize_from_codes = lambda w, z, num_itr: linear._dequantize_from_codes(
+        module, w, z, num_itr
+    )
     return linear.dequantize_weight(module).T
 
 
 def awq(tensors, name, config):
-    names = ["dequantize_gemm", "unpack_awq", "reverse_awq_order", "_unpack_columnwise", "AWQ_REVERSE_ORDER"]
+    names = [
+        "dequantize_gemm",
+        "unpack_awq",
+        "reverse_awq_order",
+        "_unpack_columnwise",
+        "AWQ_REVERSE_ORDER",
+    ]
     code = functions_of("quantization/awq/utils/packing_utils.py", names)
     parts = tensors[name + ".qweight"], tensors[name + ".qzeros"]
-    return code.dequantize_gemm(*parts, tensors[name + ".scales"].float(), 4, config["group_size"]).T
+    return code.dequantize_gemm(
+        *parts, tensors[name + ".scales"].float(), 4, config["group_size"]
+    ).T
 
 
 def compressed(tensors, name):
     from compressed_tensors.compressors.naive_quantized.base import NaiveQuantizationCompressor
     from compressed_tensors.compressors.pack_quantized.base import PackedQuantizationCompressor
-    from compressed_tensors.compressors.pack_quantized.helpers import pack_to_int32, unpack_from_int32
+    from compressed_tensors.compressors.pack_quantized.helpers import (
+        pack_to_int32,
+        unpack_from_int32,
+    )
     from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
 
     parts = {k[len(name) + 1 :]: v for k, v in tensors.items() if k.startswith(name + ".")}
     scale = parts["weight_scale"] = parts["weight_scale"].float()
-    options = {"symmetric": "weight_zero_point" not in parts, "type": "int", "num_bits": 8, "strategy": "channel"}
+    options = {
+        "symmetric": "weight_zero_point" not in parts,
+        "type": "int",
+        "num_bits": 8,
+        "strategy": "channel",
+    }
     compressor = NaiveQuantizationCompressor
     if "weight_packed" in parts:
         compressor = PackedQuantizationCompressor

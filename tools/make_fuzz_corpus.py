@@ -305,7 +305,10 @@ def main():
             seeds[f"fuzz_safetensors/{arch}.{kind}"] = folder(rng, arch, kind)
     for kind in STORAGES:
         seeds[f"fuzz_pytorch/llama.{kind}"] = pytorch_folder(rng, "LlamaForCausalLM", kind)
-    for name, options in (("old", {"is_old": True}), ("transposed", {"transposed": "up_proj.weight"})):
+    for name, options in (
+        ("old", {"is_old": True}),
+        ("transposed", {"transposed": "up_proj.weight"}),
+    ):
         seeds[f"fuzz_pytorch/{name}"] = pytorch_folder(rng, "LlamaForCausalLM", "bf16", **options)
     for name, (override, text_value) in CONFIGS.items():
         seeds[f"fuzz_config/{name}"] = override.encode() + b"\0" + json.dumps(text_value).encode()

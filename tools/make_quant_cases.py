@@ -176,7 +176,11 @@ def i8_group(b):
 
 def f8(b, n_fraction, bias):
     """Sign, exponent, fraction; None where the value is no number (the tables say which)."""
-    sign, exponent, fraction = b >> 7, b >> n_fraction & 2 ** (7 - n_fraction) - 1, b % 2**n_fraction
+    sign, exponent, fraction = (
+        b >> 7,
+        b >> n_fraction & 2 ** (7 - n_fraction) - 1,
+        b % 2**n_fraction,
+    )
     if exponent == 0:
         value = Fraction(fraction, 2**n_fraction) * Fraction(2) ** (1 - bias)
     else:

@@ -49,7 +49,7 @@ class Maker:
         self.tensors[name] = torch.randn(shape, generator=self.random).to(torch.float16)
         self.expected[name] = self.tensors[name].float()
 
-    def integers(self, name, shape, bits, n_groups, zeros, scale_dtype=torch.float16, g_idx=None):
+    def integers(self, name, shape, bits, n_groups, zeros, scale_dtype=torch.float16, g_idx=None):  # noqa: PLR0913
         """Codes [out, in], scales and zeros [out, groups]; the expected value is scale * (code - zero) in float32."""
         n_rows, n_cols = shape
         codes = self.codes(shape, bits)
@@ -63,7 +63,9 @@ class Maker:
             group = torch.arange(n_cols) // (n_cols // n_groups)
         else:
             group = g_idx.long()
-        self.expected[name + ".weight"] = scales.float()[:, group] * (codes - zeros[:, group]).float()
+        self.expected[name + ".weight"] = (
+            scales.float()[:, group] * (codes - zeros[:, group]).float()
+        )
         return codes, scales, zeros
 
     def act_order(self, n_cols, n_groups):
@@ -72,7 +74,17 @@ class Maker:
         g_idx[order] = (torch.arange(n_cols) // (n_cols // n_groups)).to(torch.int32)
         return g_idx
 
-    def gptq(self, name, shape, bits, n_groups, zeros, less_one=True, act_order=False, dtype=torch.float16):
+    def gptq(  # noqa: PLR0913
+        self,
+        name,
+        shape,
+        bits,
+        n_groups,
+        zeros,
+        less_one=True,
+        act_order=False,
+        dtype=torch.float16,
+    ):
         n_cols = shape[1]
         g_idx = self.act_order(n_cols, n_groups) if act_order else None
         codes, scales, zeros = self.integers(name, shape, bits, n_groups, zeros, dtype, g_idx)
@@ -94,7 +106,7 @@ class Maker:
         self.tensors[name + ".qzeros"] = pack_words(shuffle(zeros.T), 4, 1)
         self.tensors[name + ".scales"] = scales.T.contiguous()
 
-    def packed(self, name, shape, bits, n_groups, zeros, dtype=torch.bfloat16, act_order=False):
+    def packed(self, name, shape, bits, n_groups, zeros, dtype=torch.bfloat16, act_order=False):  # noqa: PLR0913
         """compressed-tensors, format pack-quantized."""
         g_idx = self.act_order(shape[1], n_groups) if act_order else None
         codes, scales, zeros_of = self.integers(name, shape, bits, n_groups, zeros, dtype, g_idx)
@@ -140,7 +152,9 @@ class Maker:
         config = {"model_type": "none", "quantization_config": quantization_config}
         (path / "config.json").write_text(json.dumps(config, indent=1) + "\n")
         save_file(self.tensors, path / "model.safetensors")
-        save_file({k: v.contiguous() for k, v in self.expected.items()}, path / "expected.safetensors")
+        save_file(
+            {k: v.contiguous() for k, v in self.expected.items()}, path / "expected.safetensors"
+        )
 
 
 def make_gptq():
@@ -151,7 +165,11 @@ def make_gptq():
     m.gptq("b", (8, 64), 4, 2, "middle", dtype=torch.bfloat16)
     m.gptq("c", (8, 96), 4, 3, "middle", act_order=True)
     del m.tensors["b.g_idx"]
-    yield "gptq", m, {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": False}
+    yield (
+        "gptq",
+        m,
+        {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": False},
+    )
     m = Maker(2)
     m.gptq("a", (8, 128), 8, 2, "any")
     yield "gptq_8bit", m, {
@@ -185,7 +203,9 @@ def make_others():
     m.int8("int8z", (5, 64), "any")
     m.tensors["int8.input_scale"] = torch.ones(1)
     m.fp8("channel.weight", (5, 40), m.scales((5, 1), torch.bfloat16), "_scale")
-    m.fp8("tensor.weight", (3, 40), m.scales((1,), torch.float32), "_scale", dtype=torch.float8_e5m2)
+    m.fp8(
+        "tensor.weight", (3, 40), m.scales((1,), torch.float32), "_scale", dtype=torch.float8_e5m2
+    )
     m.tensors["tensor.input_scale"] = torch.ones(1)
     yield "compressed_tensors", m, {
         "quant_method": "compressed-tensors", "format": "mixed-precision", "ignore": ["lm_head"],
@@ -199,11 +219,19 @@ def make_others():
     m = Maker(7)
     m.fp8("a.weight", (40, 80), m.scales((3, 3), torch.float32), "_scale_inv", (16, 32))
     m.fp8("experts.up", (2, 16, 64), m.scales((2, 1, 2), torch.float32), "_scale_inv", (16, 32))
-    yield "fp8", m, {"quant_method": "fp8", "weight_block_size": [16, 32], "activation_scheme": "dynamic"}
+    yield (
+        "fp8",
+        m,
+        {"quant_method": "fp8", "weight_block_size": [16, 32], "activation_scheme": "dynamic"},
+    )
     m = Maker(8)
     m.mxfp4("experts.gate_up_proj", (2, 6, 64))
     m.plain("experts.gate_up_proj_bias", (2, 6))
-    yield "mxfp4", m, {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]}
+    yield (
+        "mxfp4",
+        m,
+        {"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]},
+    )
 
 
 def main():

@@ -21,7 +21,6 @@ from transformers.models.mixtral.modeling_mixtral import MixtralTopKRouter
 from transformers.models.phimoe.modeling_phimoe import PhimoeTopKRouter
 from transformers.models.qwen2_moe.modeling_qwen2_moe import Qwen2MoeTopKRouter
 
-
 DEFAULTS = {
     "renormalize": False,
     "scale": 1.0,

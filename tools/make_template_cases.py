@@ -182,7 +182,24 @@ CHATS = {
 """,
 }
 
-VALUES = ["d", "l", "ls", "s", "e", "z", "i", "f", "n", "t", "big", "m", "nope", "(1, 'a')", "range(3)", "d.c"]
+VALUES = [
+    "d",
+    "l",
+    "ls",
+    "s",
+    "e",
+    "z",
+    "i",
+    "f",
+    "n",
+    "t",
+    "big",
+    "m",
+    "nope",
+    "(1, 'a')",
+    "range(3)",
+    "d.c",
+]
 
 FILTERS = """upper lower trim length list first last join(',') join int float string default('D') default('D',true)
 tojson tojson(indent=2) tojson(separators=(',',':'),sort_keys=true) tojson(ensure_ascii=true) abs round round(1)
@@ -201,15 +218,19 @@ splitlines() partition('l') rpartition('l') capitalize() swapcase() append(1) fo
 removesuffix('x') casefold() isalpha() isupper() copy() expandtabs(4) pop(0) real bit_length() is_integer()
 __class__ nope""".split()
 
-TESTS = """defined undefined none string number integer float mapping sequence iterable boolean true false odd even
-divisibleby(2) callable upper lower sameas(none) escaped filter test""".split() + [
-    "in [1,3]", "eq 0", "ne 'a'", "gt 0", "lt(5)", "ge 1", "== 1"]
+TESTS = (
+    """defined undefined none string number integer float mapping sequence iterable boolean true false odd even
+divisibleby(2) callable upper lower sameas(none) escaped filter test""".split()
+    + ["in [1,3]", "eq 0", "ne 'a'", "gt 0", "lt(5)", "ge 1", "== 1"]
+)
 
 OPERATORS = ["+", "-", "*", "/", "//", "%", "**", "~", "and", "or", "==", "<", ">=", "in", "not in"]
 OPERANDS = ["d", "l", "s", "z", "i", "f", "n", "t", "big", "nope", "'%s'"]
 
 # Language features, one a line; the context is "values".
-SNIPPETS = [line for line in r"""
+SNIPPETS = [
+    line
+    for line in r"""
 {% for x in l %}{{ loop.index }}{{ loop.first }}{{ loop.last }}{{ loop.previtem }}{{ loop.nextitem }}{{ loop.cycle('a','b') }} {% endfor %}
 {% for x in l if x > 1 %}{{ loop.index }}/{{ loop.length }}:{{ x }}{{ loop.last }} {% else %}none{% endfor %}
 {% for x in [] %}{{ x }}{% else %}none{% endfor %}{% for x in nope %}a{% else %}b{% endfor %}
@@ -317,15 +338,32 @@ SNIPPETS = [line for line in r"""
 {{ 'a\r\nb\x0bc\u2028d'.splitlines() }}{{ ' a  b '.split() }}{{ ' a  b '.split(' ') }}{{ ' a b c '.rsplit(none, 1) }}
 {{ '12' | int + 1 }}{{ '1_0' | int }}{{ '0x1f' | int(base=16) }}{{ '3.9' | int }}{{ 'x' | int(-1) }}{{ '1e3' | float }}{{ 'inf' | float }}
 {{ 2.5 | round }}{{ 3.5 | round }}{{ 2.675 | round(2) }}{{ 1234 | round(-2) }}{{ -2.5 | round(0, 'ceil') }}{{ 7 | round }}
-""".split("\n") if line]
+""".split("\n")
+    if line
+]
 
 # White space control; "\n" inside of a Python string.
 SPACES = [
-    "a\n  {% if true %}\n  b\n  {% endif %}\nc\n", "a  {%- if true -%}  b  {%- endif -%}  c", "a\n  {%+ if true +%}\nb{% endif %}\n\n",
-    "  {{ 1 }}\n  {{- 2 -}}\n 3", "{# a #}\n{#- b -#}\n x {# c #} \n", "a\r\n{% if true %}\r\nb\r\n{% endif %}\r\n",
-    "{% raw %}\n {{ a }}\n {%- endraw %}\n b", "{%- raw -%} {{ b }} {%- endraw -%} c", "\t{% set x = 1 %}\t\n\t{{ x }}", "x\n\n",
-    "{% for i in [1,2] %}\n  {{ i }}\n{% endfor %}\n", "{%- for i in [1,2] %}\n  {{- i }}\n{%- endfor %}\n", "{# open", "{% raw %}", "{{ '}}' }}{{ '{%' }}",
-    "a\u2028 {% if true %}\u00a0b{% endif %}", "{%\nif\ntrue\n%}x{%endif%}", "{% if true %}x{% endif -%}\n\n  y", "{{ {'a': {'b': 1}}['a'] }}", "{}{ {{1}}}",
+    "a\n  {% if true %}\n  b\n  {% endif %}\nc\n",
+    "a  {%- if true -%}  b  {%- endif -%}  c",
+    "a\n  {%+ if true +%}\nb{% endif %}\n\n",
+    "  {{ 1 }}\n  {{- 2 -}}\n 3",
+    "{# a #}\n{#- b -#}\n x {# c #} \n",
+    "a\r\n{% if true %}\r\nb\r\n{% endif %}\r\n",
+    "{% raw %}\n {{ a }}\n {%- endraw %}\n b",
+    "{%- raw -%} {{ b }} {%- endraw -%} c",
+    "\t{% set x = 1 %}\t\n\t{{ x }}",
+    "x\n\n",
+    "{% for i in [1,2] %}\n  {{ i }}\n{% endfor %}\n",
+    "{%- for i in [1,2] %}\n  {{- i }}\n{%- endfor %}\n",
+    "{# open",
+    "{% raw %}",
+    "{{ '}}' }}{{ '{%' }}",
+    "a\u2028 {% if true %}\u00a0b{% endif %}",
+    "{%\nif\ntrue\n%}x{%endif%}",
+    "{% if true %}x{% endif -%}\n\n  y",
+    "{{ {'a': {'b': 1}}['a'] }}",
+    "{}{ {{1}}}",
 ]
 
 
@@ -397,7 +435,9 @@ def main() -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(case, ensure_ascii=True, separators=(",", ":")) for case in cases)
     contexts = json.dumps(CONTEXTS, ensure_ascii=True)
-    path.write_text(f'{{"now":"{NOW}",\n"contexts":{contexts},\n"cases":[\n{lines}\n]}}\n', encoding="ascii")
+    path.write_text(
+        f'{{"now":"{NOW}",\n"contexts":{contexts},\n"cases":[\n{lines}\n]}}\n', encoding="ascii"
+    )
     print(f"{path}: {len(cases)} cases, {path.stat().st_size} bytes")
 
 

@@ -77,9 +77,13 @@ def main():
         "// Called by codec/unicode. An entry is (first code point << 8) | kind, valid up to the next.\n"
         '#include "codec/unicode_tables.h"\n\nnamespace fathom::codec {\n\nnamespace {\n\n'
         "// clang-format off\n"
-        + table("kCategories", "General category, numbered as Category in unicode.h.", runs(categories))
+        + table(
+            "kCategories", "General category, numbered as Category in unicode.h.", runs(categories)
+        )
         + "\n"
-        + table("kBertKinds", "Bits: 1 punctuation, 2 mark, 4 mark without width, 8 control.", runs(old))
+        + table(
+            "kBertKinds", "Bits: 1 punctuation, 2 mark, 4 mark without width, 8 control.", runs(old)
+        )
         + "// clang-format on\n\n}  // namespace\n\n"
         "std::span<const uint32_t> category_runs() {\n  return kCategories;\n}\n\n"
         "std::span<const uint32_t> bert_kind_runs() {\n  return kBertKinds;\n}\n\n"

@@ -22,9 +22,8 @@ void Batch::fill(const std::vector<BatchShare>& shares) {
     const int64_t first = sequence.num_computed;
     FATHOM_CHECK(first + share.n_rows <= sequence.n_tokens());
     FATHOM_CHECK(first + share.n_rows <= sequence.pages().capacity());
-    sequences_.push_back(
-        {static_cast<int64_t>(token_ids_.size()), share.n_rows, first, sequence.pages().pages(),
-         sequence.planned_length()});
+    sequences_.push_back({static_cast<int64_t>(token_ids_.size()), share.n_rows, first,
+                          sequence.pages().pages(), sequence.planned_length()});
     for (int64_t i = 0; i < share.n_rows; ++i) {
       token_ids_.push_back(sequence.tokens()[static_cast<size_t>(first + i)]);
       positions_.push_back(first + i);

@@ -134,8 +134,14 @@ class JobBuilder {
 
   void add_matrix(const MatrixView& view, DType packed, PackedMatrix& target, Place place) {
     const auto bytes = static_cast<size_t>(quant::packed_bytes(packed, view.n_rows, view.n_cols));
-    jobs_.matrices.push_back({view, packed, take(bytes), quant::group_bytes(packed, view.n_cols),
-                              &target, place, share_, {}});
+    jobs_.matrices.push_back({view,
+                              packed,
+                              take(bytes),
+                              quant::group_bytes(packed, view.n_cols),
+                              &target,
+                              place,
+                              share_,
+                              {}});
   }
 
   void matrix(const MatrixView& view, PackedMatrix& target, Place place) {

@@ -87,8 +87,8 @@ struct ModelWeightTypes {
   ops::RowForms expert_in;      // experts' gate and up
   ops::RowForms expert_down_in;
   ops::RowForms low_rank_in;  // adapters' b
-  int64_t lora_rank = 0;     // the largest; 0: no adapters
-  bool lora_on_ffn = false;  // gate or up have adapters: they are not fused
+  int64_t lora_rank = 0;      // the largest; 0: no adapters
+  bool lora_on_ffn = false;   // gate or up have adapters: they are not fused
 };
 
 struct ModelWeights {
