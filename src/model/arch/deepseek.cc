@@ -1,5 +1,5 @@
 // DeepSeek V2, V3 and R1: latent attention, shared experts, experts chosen from the best groups; V2
-// routes by softmax, V3 by sigmoid with a correction for choosing. Sources: arXiv 2405.04434,
+// routes by softmax, V3 by sigmoid with a correction for choosing. Source: arXiv 2405.04434,
 // 2412.19437.
 #include <fmt/format.h>
 

@@ -9,6 +9,7 @@
 #include "support/model_rig.h"
 #include "support/program.h"
 #include "support/temp_folder.h"
+#include "support/test_data.h"
 #include "weights/model_file.h"
 
 namespace fathom::app {
@@ -17,7 +18,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-const std::string kParity = std::string(FATHOM_TEST_DATA) + "/parity";
+const std::string kParity = test::test_data("parity");
 const std::string kBase = kParity + "/models/llama";
 const std::string kAdapter = kParity + "/lora/llama-all";
 
