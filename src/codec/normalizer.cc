@@ -139,6 +139,9 @@ void map_clusters(const Charmap& charmap, std::string& text) {
 
 std::string replace_matches(const Pattern& pattern, std::string_view text, std::string_view to) {
   std::string out;
+  if (text.empty()) {
+    return out;  // the reference looks for no match there, not even an empty one
+  }
   size_t done = 0;
   Pattern::Walk walk(pattern, text);
   while (const auto match = walk.next()) {

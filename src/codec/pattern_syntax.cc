@@ -14,9 +14,10 @@ namespace fathom::codec {
 
 namespace {
 
-// Oniguruma's \w: letters, marks, decimal and letter numbers, connectors, and six numbers of
-// Latin-1.
-constexpr std::string_view kWordSet = R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\xB2\xB3\xB9\xBC-\xBE)";
+// Oniguruma's \w: letters, marks, decimal and letter numbers, connectors; outside of a class also
+// six numbers of Latin-1.
+constexpr std::string_view kWordSet = R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc})";
+constexpr std::string_view kLatinNumbers = R"(\xB2\xB3\xB9\xBC-\xBE)";
 
 class Translator {
  public:
@@ -100,10 +101,10 @@ class Translator {
     }
     if (is_foreign_) {
       if (c == 'w') {
-        return in_class ? give(kWordSet) : give(fmt::format("[{}]", kWordSet));
+        return in_class ? give(kWordSet) : give(fmt::format("[{}{}]", kWordSet, kLatinNumbers));
       }
       if (c == 'W' && !in_class) {
-        return give(fmt::format("[^{}]", kWordSet));
+        return give(fmt::format("[^{}{}]", kWordSet, kLatinNumbers));
       }
       if (c == 'h') {
         return in_class ? give("0-9A-Fa-f") : give("[0-9A-Fa-f]");

@@ -47,22 +47,6 @@ uint64_t hash_text(std::string_view text) {
 PieceIndex::PieceIndex(std::span<const std::string> texts)
     : texts_(texts), slots_(std::bit_ceil(texts.size() + texts.size() / 3 + 16)) {}
 
-std::string_view PieceIndex::text_of(int32_t entry) const {
-  const auto i = static_cast<size_t>(entry);
-  return i < texts_.size() ? std::string_view(texts_[i])
-                           : std::string_view(aliases_[i - texts_.size()].text);
-}
-
-size_t PieceIndex::slot_of(std::string_view text, uint64_t hash) const {
-  const size_t mask = slots_.size() - 1;
-  const auto low = static_cast<uint32_t>(hash);
-  size_t at = slot_start(hash);
-  while (slots_[at].entry >= 0 && (slots_[at].hash != low || text_of(slots_[at].entry) != text)) {
-    at = (at + 1) & mask;
-  }
-  return at;
-}
-
 bool PieceIndex::insert_entry(std::string_view text, int32_t entry) {
   if (4 * (n_used_ + 1) > 3 * slots_.size()) {
     std::vector<Slot> old(slots_.size() * 2);
@@ -96,12 +80,6 @@ void PieceIndex::insert_alias(std::string text, TokenId id) {
   if (!insert_entry(aliases_.back().text, entry)) {
     aliases_.pop_back();
   }
-}
-
-TokenId PieceIndex::find_hashed(std::string_view text, uint64_t hash) const {
-  const int32_t entry = slots_[slot_of(text, hash)].entry;
-  const auto i = static_cast<size_t>(entry);
-  return entry < 0 || i < texts_.size() ? entry : aliases_[i - texts_.size()].id;
 }
 
 std::optional<TokenId> PieceIndex::find(std::string_view text) const {

@@ -44,7 +44,12 @@ class PieceIndex {
     }
   }
 
-  [[nodiscard]] TokenId find_hashed(std::string_view text, uint64_t hash) const;  // -1: not there
+  // -1: not there.
+  [[nodiscard]] TokenId find_hashed(std::string_view text, uint64_t hash) const {
+    const int32_t entry = slots_[slot_of(text, hash)].entry;
+    const auto i = static_cast<size_t>(entry);
+    return entry < 0 || i < texts_.size() ? entry : aliases_[i - texts_.size()].id;
+  }
 
   // The longest text in bytes.
   [[nodiscard]] size_t longest() const { return longest_; }
@@ -67,10 +72,23 @@ class PieceIndex {
     return static_cast<size_t>(hash >> 32) & (slots_.size() - 1);
   }
 
-  [[nodiscard]] std::string_view text_of(int32_t entry) const;
+  [[nodiscard]] std::string_view text_of(int32_t entry) const {
+    const auto i = static_cast<size_t>(entry);
+    return i < texts_.size() ? std::string_view(texts_[i])
+                             : std::string_view(aliases_[i - texts_.size()].text);
+  }
 
   // The slot that holds `text`, or the free one where it belongs.
-  [[nodiscard]] size_t slot_of(std::string_view text, uint64_t hash) const;
+  [[nodiscard]] size_t slot_of(std::string_view text, uint64_t hash) const {
+    const size_t mask = slots_.size() - 1;
+    const auto low = static_cast<uint32_t>(hash);
+    size_t at = slot_start(hash);
+    while (slots_[at].entry >= 0 && (slots_[at].hash != low || text_of(slots_[at].entry) != text)) {
+      at = (at + 1) & mask;
+    }
+    return at;
+  }
+
   bool insert_entry(std::string_view text, int32_t entry);
 
   std::span<const std::string> texts_;

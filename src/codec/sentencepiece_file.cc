@@ -272,6 +272,10 @@ Pipeline read_sentencepiece_model(std::string_view bytes, std::string_view path)
     pipeline.suffix.push_back(*vocabulary.eos);
   }
   pipeline.decode_texts = list_piece_texts(vocabulary);
+  if (vocabulary.unk) {
+    pipeline.decode_texts[static_cast<size_t>(*vocabulary.unk)] = proto.unk_surface;
+    pipeline.shows_unknown = true;
+  }
   if (proto.add_dummy_prefix || proto.remove_extra_blanks) {
     pipeline.decode_steps.push_back(make_decode_first_blank(proto.remove_extra_blanks));
   }

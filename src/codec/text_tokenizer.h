@@ -33,6 +33,8 @@ struct Pipeline {
   std::vector<DecodeStepPtr> decode_steps;
   // The entries as decoding takes them, where they are not vocabulary->texts.
   std::vector<std::string> decode_texts;
+  // The unknown token decodes to its text always, not only with the control tokens.
+  bool shows_unknown = false;
   // decode(encode(text)) is the text, if it is in normalization form C.
   bool keeps_text = false;
 };
@@ -72,7 +74,7 @@ class TextTokenizer final : public Tokenizer {
   // Whether `id` gives nothing unless control tokens are asked for.
   [[nodiscard]] bool is_hidden(TokenId id) const {
     const TokenKind kind = pipeline_.vocabulary->kinds[static_cast<size_t>(id)];
-    return kind == TokenKind::kControl || kind == TokenKind::kUnknown;
+    return kind == TokenKind::kControl || (kind == TokenKind::kUnknown && !pipeline_.shows_unknown);
   }
 
   Pipeline pipeline_;
