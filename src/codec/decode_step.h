@@ -69,7 +69,8 @@ DecodeStepPtr make_decode_join();  // no decoder: a blank between tokens
 // its bytes. Fuses.
 DecodeStepPtr make_decode_repair(bool each_byte);
 
-// The blank at the begin of the first token goes; with `all`, as long as nothing else has come.
-DecodeStepPtr make_decode_first_blank(bool all);
+// The blank at the begin of the first token goes; with `all`, as long as nothing else has come. The
+// token `kept`, the unknown one's text, loses nothing.
+DecodeStepPtr make_decode_first_blank(bool all, std::string kept = {});
 
 }  // namespace fathom::codec

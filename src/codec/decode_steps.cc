@@ -274,14 +274,14 @@ class JoinStep final : public DecodeStep {
 
 class FirstBlankStep final : public DecodeStep {
  public:
-  explicit FirstBlankStep(bool all) : all_(all) {}
+  FirstBlankStep(bool all, std::string kept) : all_(all), kept_(std::move(kept)) {}
 
   [[nodiscard]] std::unique_ptr<DecodeFlow> start(bool at_start, bool /*fused*/) const override {
-    return flow([all = all_, is_open = at_start](std::string_view token, DecodeSink& next) mutable {
+    return flow([this, is_open = at_start](std::string_view token, DecodeSink& next) mutable {
       if (is_open && !token.empty()) {
-        const bool has_blank = token[0] == ' ';
+        const bool has_blank = token[0] == ' ' && token != kept_;
         token.remove_prefix(has_blank ? 1 : 0);
-        is_open = token.empty() && all;
+        is_open = token.empty() && all_;
       }
       next.put(token);
     });
@@ -289,6 +289,7 @@ class FirstBlankStep final : public DecodeStep {
 
  private:
   bool all_;
+  std::string kept_;
 };
 
 }  // namespace
@@ -329,8 +330,8 @@ DecodeStepPtr make_decode_join() {
   return std::make_unique<JoinStep>();
 }
 
-DecodeStepPtr make_decode_first_blank(bool all) {
-  return std::make_unique<FirstBlankStep>(all);
+DecodeStepPtr make_decode_first_blank(bool all, std::string kept) {
+  return std::make_unique<FirstBlankStep>(all, std::move(kept));
 }
 
 }  // namespace fathom::codec

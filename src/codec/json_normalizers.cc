@@ -64,7 +64,7 @@ Pattern read_pattern(const JsonPart& part) {
   if (const auto text = part.find_text("String")) {
     return Pattern::of_text(*text);
   }
-  return Pattern(part.get_text("Regex"), {.is_foreign = true});
+  return Pattern(part.get_text("Regex"), {.is_foreign = true, .where = part.where()});
 }
 
 char32_t read_character(const JsonPart& part) {

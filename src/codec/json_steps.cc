@@ -119,7 +119,7 @@ class Reader {
     const bool invert = part.flag_or("invert", false);
     const auto regex =
         pattern.type() == JsonPart::Type::kText ? std::nullopt : pattern.find_text("Regex");
-    SplitStage stage = regex ? SplitStage(*regex, {.is_foreign = true})
+    SplitStage stage = regex ? SplitStage(*regex, {.is_foreign = true, .where = part.where()})
                              : SplitStage(read_pattern(pattern).regex());
     steps_.push_back(make_split_step(std::move(stage), behavior, invert));
   }

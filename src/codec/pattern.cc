@@ -56,10 +56,10 @@ Pattern::Pattern(std::string_view regex, PatternOptions options)
   code_->compiled.reset(
       pcre2_compile(pattern.data(), pattern.size(), flags, &error, &offset, nullptr));
   if (code_->compiled == nullptr) {
-    fail(
-        ErrorCode::kUnsupported,
-        fmt::format("regular expression '{}' is not understood (PCRE2 error {} at byte {} of '{}')",
-                    regex, error, offset, text));
+    fail(ErrorCode::kUnsupported,
+         fmt::format(
+             "{}{}regular expression '{}' is not understood (PCRE2 error {} at byte {} of '{}')",
+             options.where, options.where.empty() ? "" : ": ", regex, error, offset, text));
   }
   // Without a just-in-time compiler for this machine the interpreter does the same, slower.
   pcre2_jit_compile(code_->compiled.get(), PCRE2_JIT_COMPLETE);

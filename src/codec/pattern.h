@@ -16,8 +16,9 @@ struct TextRange {
 };
 
 struct PatternOptions {
-  bool by_bytes = false;    // match bytes, not characters
-  bool is_foreign = false;  // read from a file: dialect of Ruby (Oniguruma), steps are limited
+  bool by_bytes = false;        // match bytes, not characters
+  bool is_foreign = false;      // read from a file: dialect of Ruby (Oniguruma), steps are limited
+  std::string_view where = {};  // file and key, for errors
 };
 
 class Pattern {

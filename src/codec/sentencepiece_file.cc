@@ -277,7 +277,8 @@ Pipeline read_sentencepiece_model(std::string_view bytes, std::string_view path)
     pipeline.shows_unknown = true;
   }
   if (proto.add_dummy_prefix || proto.remove_extra_blanks) {
-    pipeline.decode_steps.push_back(make_decode_first_blank(proto.remove_extra_blanks));
+    pipeline.decode_steps.push_back(
+        make_decode_first_blank(proto.remove_extra_blanks, proto.unk_surface));
   }
   pipeline.decode_steps.push_back(make_decode_repair(true));
   return pipeline;
