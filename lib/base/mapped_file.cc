@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -68,12 +69,15 @@ MappedFile::~MappedFile() {
   ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
+// A fault maps the whole folio of the page cache, up to 2 MB of it, also what was given back
+// before: so all folios that the range touches go. What is still to be read there comes back by one
+// fault.
 void MappedFile::release(std::span<const std::byte> range) const {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  constexpr size_t kLargestFolio = size_t{2} << 20;
   const auto offset = static_cast<size_t>(range.data() - bytes_.data());
-  const size_t begin =
-      (offset + page - 1) / page * page;  // whole pages only; the map starts at one
-  const size_t end = (offset + range.size()) / page * page;
+  const size_t begin = offset / kLargestFolio * kLargestFolio;
+  const size_t end = std::min(
+      bytes_.size(), (offset + range.size() + kLargestFolio - 1) / kLargestFolio * kLargestFolio);
   if (begin < end) {
     ::madvise(const_cast<std::byte*>(bytes_.data()) + begin, end - begin, MADV_DONTNEED);
   }

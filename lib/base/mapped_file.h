@@ -22,7 +22,8 @@ class MappedFile {
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
 
   // Tells the kernel that `range`, part of bytes(), is not needed for now: its pages leave the
-  // resident set (rounded inwards to whole pages). Reading it again is allowed.
+  // resident set, and those before it that a fault would have brought with them. Reading any of
+  // them again is allowed.
   void release(std::span<const std::byte> range) const;
 
  private:

@@ -56,6 +56,12 @@ const MappedFile* TensorStore::file_of(std::string_view name) const {
   return owner == owners_.end() ? nullptr : owner->second;
 }
 
+void TensorStore::release_all() const {
+  for (const auto& file : files_) {
+    file->release(file->bytes());
+  }
+}
+
 void TensorStore::release(const FileTensor& tensor, std::span<const std::byte> range) const {
   const auto owner = owners_.find(tensor.name);
   if (owner != owners_.end() && owner->second != nullptr) {

@@ -34,6 +34,9 @@ class TensorStore {
   // Drops the bytes of `range` (part of the tensor) from the resident set after packing.
   void release(const FileTensor& tensor, std::span<const std::byte> range) const;
 
+  // Drops the bytes of every file; reading them again is allowed.
+  void release_all() const;
+
   // All tensors by name.
   [[nodiscard]] const std::map<std::string, FileTensor, std::less<>>& tensors() const {
     return tensors_;

@@ -103,6 +103,7 @@ std::unique_ptr<ModelWeights> load_weights(const weights::ModelFile& file, const
   FATHOM_CHECK(static_cast<int64_t>(jobs.bytes) == plan.weight_bytes);
   std::byte* region = pool.allocate(jobs.bytes).data();
   fill_vectors(jobs, region);
+  file.tensors.release_all();  // small vectors all over the file have brought their folios
   for (const MatrixJob& job : jobs.matrices) {
     *job.target = {job.packed, job.view.n_rows, job.view.n_cols, region + job.offset,
                    job.group_stride_bytes};

@@ -184,6 +184,7 @@ void pack_matrices(const weights::ModelFile& file, const JobList& jobs, std::byt
       packer.pack(unit, worker);
     }
   });
+  file.tensors.release_all();  // what neighbours of released pages brought back
   packer.throw_if_bad();
 }
 
