@@ -336,13 +336,13 @@ std::map<std::string, std::string> parse_weight_map(std::string_view text, std::
   JsonText json(text, name);
   json.parse([&](ondemand::object root) {
     for (auto field : root) {
-      if (std::string_view(field.unescaped_key()) == "weight_map") {
-        if (found) {
-          json.fail_here("key \"weight_map\" a second time", "one");
-        }
-        found = true;
-        read_weight_map(field.value().get_object(), json, shards);
+      if (std::string_view(field.unescaped_key()) != "weight_map") {
+        continue;
       }
+      if (std::exchange(found, true)) {
+        json.fail_here("key \"weight_map\" a second time", "one");
+      }
+      read_weight_map(field.value().get_object(), json, shards);
     }
   });
   if (!found) {
