@@ -9,6 +9,7 @@ renders chat templates. A case is [name of the context, source, answer]; the ans
 the reference refuses, or {"error": sentence} where the template itself refuses.
 """
 
+import copy
 import json
 import sys
 import warnings
@@ -207,9 +208,9 @@ round(1,'floor') sort sort(reverse=true) unique|list reverse|list sum min max ti
 items|list dictsort dictsort(by='value') map('upper')|list map(attribute='role')|list select|list reject|list
 select('string')|list selectattr('role')|list selectattr('role','eq','user')|list rejectattr('k','defined')|list
 groupby('role') batch(2,'-')|list slice(2)|list center(9) indent indent(2,true,true) wordcount truncate(6)
-truncate(6,true,'.',0) count escape safe urlencode attr('upper')|string|length format(1) pprint filesizeformat
+truncate(6,true,'.',0) count escape safe urlencode attr('a') format(1) pprint filesizeformat
 striptags wordwrap(5) int(9,16) map('length')|list map(attribute='content',default='-')|list xmlattr
-sort(attribute='role,content')|list min(attribute='role') d e forceescape random""".split()
+sort(attribute='role,content')|list min(attribute='role') d e forceescape""".split()
 
 METHODS = """upper() strip() split() split('l',1) rsplit('l',1) replace('l','L') startswith('H') endswith(('x','d'))
 find('o') rfind('o') count('l') title() items() keys() values()|list get('a') get('q',5) index(1) index('l')
@@ -428,9 +429,9 @@ def main() -> None:
     render = reference()
     cases = []
     for context, source in sources():
-        answer = render(source, CONTEXTS[context])
-        if isinstance(answer, str) and (" at 0x" in answer or "<generator" in answer):
-            continue  # differs from run to run
+        answer = render(source, copy.deepcopy(CONTEXTS[context]))  # the filter indent changes a list
+        if isinstance(answer, str) and (" at 0x" in answer or "<generator" in answer or "j)" in answer):
+            continue  # differs from run to run; or a complex number, which is not supported
         cases.append([context, source, answer])
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(case, ensure_ascii=True, separators=(",", ":")) for case in cases)

@@ -167,7 +167,7 @@ bool is_type_attribute(std::string_view name) {
 }
 
 Value Runtime::attribute(const Value& object, std::string_view name) {
-  if (object.is(Kind::kUndefined)) {
+  if (object.is(Kind::kUndefined) && !is_unsafe_attribute(Kind::kUndefined, name)) {
     refuse_undefined(object);
   }
   Value value = type_attribute(*this, object, name);
