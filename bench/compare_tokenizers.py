@@ -49,15 +49,21 @@ def main():
                 check=True,
             )
             ours = json.loads(done.stdout)
-            load, reference = best_of(1, lambda: tokenizers.Tokenizer.from_file(vocab))
+            load, reference = best_of(1, lambda vocab=vocab: tokenizers.Tokenizer.from_file(vocab))
             with open(path, encoding="utf-8", newline="") as file:
                 text = file.read()
             encode, encoding = best_of(
-                options.rounds, lambda: reference.encode(text, add_special_tokens=False)
+                options.rounds,
+                lambda reference=reference, text=text: reference.encode(
+                    text, add_special_tokens=False
+                ),
             )
             ids = encoding.ids
             decode, _ = best_of(
-                options.rounds, lambda: reference.decode(ids, skip_special_tokens=False)
+                options.rounds,
+                lambda reference=reference, ids=ids: reference.decode(
+                    ids, skip_special_tokens=False
+                ),
             )
             mb = len(text.encode()) / 1e6
             faster = (ours["encode_mb_per_s"] * encode / mb, ours["decode_mb_per_s"] * decode / mb)

@@ -429,8 +429,12 @@ def main() -> None:
     render = reference()
     cases = []
     for context, source in sources():
-        answer = render(source, copy.deepcopy(CONTEXTS[context]))  # the filter indent changes a list
-        if isinstance(answer, str) and (" at 0x" in answer or "<generator" in answer or "j)" in answer):
+        answer = render(
+            source, copy.deepcopy(CONTEXTS[context])
+        )  # the filter indent changes a list
+        if isinstance(answer, str) and (
+            " at 0x" in answer or "<generator" in answer or "j)" in answer
+        ):
             continue  # differs from run to run; or a complex number, which is not supported
         cases.append([context, source, answer])
     path.parent.mkdir(parents=True, exist_ok=True)
