@@ -8,6 +8,7 @@ config.json, a NUL byte, the file. Config: an override, a NUL byte, a text. Stan
 bytes on every machine.
 """
 
+import base64
 import io
 import json
 import os
@@ -292,6 +293,49 @@ CONFIGS = {
 }
 
 
+def json_tokenizer(model, **stages):
+    value = {"version": "1.0", "added_tokens": [], "model": model, **stages}
+    return b"\0" + json.dumps(value).encode() + b"\0abcab hello"
+
+
+def tokenizers():
+    """One file of each kind of tokenizer that fuzz_tokenizer reads; the first byte names the format."""
+    letters = {"a": 0, "b": 1, "c": 2, "ab": 3, "abc": 4}
+    bpe = {"type": "BPE", "vocab": letters, "merges": ["a b", "ab c"]}
+    pieces = [["<unk>", 0.0], ["\u2581", -2.0], ["a", -1.0], ["ab", -0.5]]
+    marks = {
+        "type": "Metaspace",
+        "replacement": "\u2581",
+        "prepend_scheme": "always",
+        "split": True,
+    }
+    words = {"[UNK]": 0, "ab": 1, "##c": 2}
+    split = {
+        "type": "Split",
+        "pattern": {"Regex": "\\w+|\\s"},
+        "behavior": "Isolated",
+        "invert": False,
+    }
+    ranks = b"".join(base64.b64encode(bytes([byte])) + f" {byte}\n".encode() for byte in range(256))
+    return {
+        "bpe": json_tokenizer(bpe, pre_tokenizer=split, normalizer={"type": "NFC"}),
+        "unigram": json_tokenizer(
+            {"type": "Unigram", "unk_id": 0, "vocab": pieces}, pre_tokenizer=marks, decoder=marks
+        ),
+        "wordpiece": json_tokenizer(
+            {
+                "type": "WordPiece",
+                "unk_token": "[UNK]",
+                "continuing_subword_prefix": "##",
+                "max_input_chars_per_word": 100,
+                "vocab": words,
+            },
+            pre_tokenizer={"type": "BertPreTokenizer"},
+        ),
+        "tiktoken": b"\2" + ranks + b"\0abc",
+    }
+
+
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else "tests/fuzz/corpus"
     rng = random.Random(1)
@@ -312,6 +356,8 @@ def main():
         seeds[f"fuzz_pytorch/{name}"] = pytorch_folder(rng, "LlamaForCausalLM", "bf16", **options)
     for name, (override, text_value) in CONFIGS.items():
         seeds[f"fuzz_config/{name}"] = override.encode() + b"\0" + json.dumps(text_value).encode()
+    for name, data in tokenizers().items():
+        seeds[f"fuzz_tokenizer/{name}"] = data
     for name, data in seeds.items():
         path = os.path.join(root, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
