@@ -34,7 +34,7 @@ class TextSet {
       return nullptr;
     }
     const size_t second = at + 1 < text.size() ? static_cast<unsigned char>(text[at + 1]) : 0;
-    return pairs_[first * 256 + second] || is_alone_[first] ? search(text, at) : nullptr;
+    return pairs_[size_t{first} * 256 + second] || is_alone_[first] ? search(text, at) : nullptr;
   }
 
  private:

@@ -74,6 +74,7 @@ void check_layer(const Checker& checker, const LayerOptions& layer, size_t n_rop
   checker.not_negative(static_cast<double>(layer.window), "sliding_window");
   checker.not_negative(layer.score_soft_cap, "attn_logit_softcapping");
   checker.positive(layer.score_scale, "the attention scale");
+  checker.not_negative(layer.hidden.clamp, "swiglu_limit");
   checker.require(layer.rope >= -1 && layer.rope < static_cast<int>(n_ropes), "rope",
                   fmt::format("{}", layer.rope), "an index of a rope kind");
   if (layer.latent) {

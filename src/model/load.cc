@@ -1,7 +1,12 @@
 // Plan and load: both build the same list of jobs.
 #include "model/load.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "base/check.h"
+#include "base/error.h"
 #include "model/arch/registry.h"
 #include "model/bind.h"
 #include "model/jobs.h"
@@ -59,12 +64,19 @@ void read_rope_tensors(const Bindings& bindings, ModelWeights& weights) {
   }
 }
 
-void fill_vectors(const JobList& jobs, std::byte* region) {
+// Norms, biases and sinks. Error: kCorruptFile naming the tensor with a NaN or infinity.
+void fill_vectors(const weights::ModelFile& file, const JobList& jobs, std::byte* region) {
   for (const VectorJob& job : jobs.vectors) {
     auto* values = reinterpret_cast<float*>(region + job.offset);
     *job.target = values;
     for (const MatrixView& view : job.views) {
       for (const float value : read_floats(view)) {
+        if (!std::isfinite(value)) {
+          fail(ErrorCode::kCorruptFile,
+               fmt::format("{}: tensor '{}' holds a NaN or infinite value; the file is damaged or "
+                           "was made from a broken model",
+                           file.metadata.path(), view.tensor->name));
+        }
         *values++ = value + job.add;
       }
     }
@@ -102,7 +114,7 @@ std::unique_ptr<ModelWeights> load_weights(const weights::ModelFile& file, const
   const JobList& jobs = prepared.jobs;
   FATHOM_CHECK(static_cast<int64_t>(jobs.bytes) == plan.weight_bytes);
   std::byte* region = pool.allocate(jobs.bytes).data();
-  fill_vectors(jobs, region);
+  fill_vectors(file, jobs, region);
   file.tensors.release_all();  // small vectors all over the file have brought their folios
   for (const MatrixJob& job : jobs.matrices) {
     *job.target = {job.packed, job.view.n_rows, job.view.n_cols, region + job.offset,

@@ -129,6 +129,7 @@ ModelConfig ConfigReader::common() const {
   config.family = is_gguf() ? metadata().get_string("general.architecture")
                             : metadata().find_strings("architectures")->front();
   config.n_layers = size(kLayers, kMostLayers);
+  check_layer_types(config.n_layers);
   config.hidden_size = size(kHidden, kMostWidth);
   config.max_context = size(kContext, kMostContext, 2048);
   const FileTensor* embedding = find_tensor("token_embd.weight");
@@ -155,6 +156,23 @@ ModelConfig ConfigReader::common() const {
     config.max_context = std::max(config.max_context, static_cast<int64_t>(longest));
   }
   return config;
+}
+
+void ConfigReader::check_layer_types(int64_t n_layers) const {
+  const auto* types = metadata().find_strings("layer_types");
+  if (is_gguf() || types == nullptr) {
+    return;
+  }
+  if (static_cast<int64_t>(types->size()) != n_layers) {
+    fail(ErrorCode::kCorruptFile,
+         fmt::format("{}: key 'layer_types' has {} entries, expected one for each of {} layers",
+                     metadata().path(), types->size(), n_layers));
+  }
+  for (const std::string& type : *types) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      refuse(fmt::format("layer type '{}' in 'layer_types'", type));
+    }
+  }
 }
 
 bool ConfigReader::is_sliding(int64_t layer, bool otherwise) const {

@@ -69,6 +69,10 @@ class ConfigReader {
   // The name of an integer in the file; all names that were looked for if it has none of them.
   [[nodiscard]] std::string name_for_message(Key key) const;
 
+  // layer_types, where it is there, has one known name per layer. Errors: kCorruptFile,
+  // kUnsupported.
+  void check_layer_types(int64_t n_layers) const;
+
   template <class F>
   auto first_of(Key key, F find) const -> decltype(find(std::string()));
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/det_math.h"
+#include "base/error.h"
 
 namespace fathom::model {
 
@@ -42,8 +43,16 @@ class Scaling {
     const Metadata& md = reader_->metadata();
     std::string kind = md.find_string(prefix_ + "rope_type").value_or("");
     if (kind.empty()) {
-      kind = md.find_string(prefix_ + "type").value_or("default");
+      kind = md.find_string(prefix_ + "type").value_or("");
     }
+    if (kind.empty() && (find("factor") || !list("long_factor").empty())) {
+      fail(
+          ErrorCode::kCorruptFile,
+          fmt::format("{}: '{}' has a factor and no 'rope_type'; expected linear, dynamic, llama3, "
+                      "yarn, longrope or proportional",
+                      md.path(), prefix_.substr(0, prefix_.size() - 1)));
+    }
+    kind = kind.empty() ? "default" : kind;
     const bool renamed = kind == "su" || (kind == "yarn" && !list("long_factor").empty());
     return renamed ? "longrope" : kind;
   }
