@@ -54,7 +54,8 @@ TEST(TorchPickle, TypesOfStorages) {
   for (const auto& [name, type] : types) {
     TorchItem own = item();
     own.storage_class = name;
-    const auto tensors = read(PytorchBuilder().tensor(own).pickle());
+    const std::string text = PytorchBuilder().tensor(own).pickle();  // keys are views of it
+    const auto tensors = read(text);
     ASSERT_EQ(tensors.size(), 1U);
     EXPECT_EQ(tensors[0].type, type) << name;
     EXPECT_EQ(tensors[0].shape, (Sizes{2, 3}));

@@ -41,6 +41,16 @@ TEST(ConfigReader, BothFormatsGiveTheSameSizes) {
   }
 }
 
+TEST(ConfigReader, EveryLayerHasOneKnownType) {
+  MadeFile file = hf_config(kClass);
+  file.set("layer_types", std::vector<std::string>{"full_attention", "sliding_attention"});
+  expect_error([&] { read_common(file); }, ErrorCode::kCorruptFile, {"layer_types", "2", "4"});
+  file.set("layer_types", std::vector<std::string>(4, "spiral_attention"));
+  expect_error([&] { read_common(file); }, ErrorCode::kUnsupported, {"spiral_attention"});
+  file.set("layer_types", std::vector<std::string>(4, "full_attention"));
+  EXPECT_EQ(read_common(file).n_layers, 4);
+}
+
 // GPT-2, GPT-Neo and MPT call the same sizes by other names.
 TEST(ConfigReader, OtherFamiliesOtherNames) {
   struct Names {

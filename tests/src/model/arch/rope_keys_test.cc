@@ -209,5 +209,11 @@ TEST(RopeKeys, YarnMscale) {
   EXPECT_NEAR(yarn_mscale(40.0, 0.707), 1.26080378, 1e-8);
 }
 
+TEST(RopeKeys, AFactorWithoutAKindIsRefused) {
+  MadeFile file = hf_config(kClass);
+  file.set("rope_scaling.factor", 8.0);
+  expect_error([&] { rope_of(file); }, ErrorCode::kCorruptFile, {"rope_scaling", "rope_type"});
+}
+
 }  // namespace
 }  // namespace fathom::model
