@@ -123,7 +123,7 @@ class Runtime {
   friend class LoopObject;
 
   enum class Flow { kNormal, kBreak, kContinue };
-  static constexpr int kMaxDepth = 2500;
+  static constexpr int kMaxDepth = 800;
 
   [[noreturn]] void refuse_steps() const;
   [[noreturn]] void refuse_depth() const;
