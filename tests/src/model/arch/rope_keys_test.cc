@@ -215,5 +215,17 @@ TEST(RopeKeys, AFactorWithoutAKindIsRefused) {
   expect_error([&] { rope_of(file); }, ErrorCode::kCorruptFile, {"rope_scaling", "rope_type"});
 }
 
+// C47 (b): cos and sin of YaRN carry 0.1 ln(factor) + 1 where the file gives no factor of its own.
+TEST(RopeKeys, TheMagnitudeOfYarnFollowsFromItsFactor) {
+  const std::pair<double, double> cases[] = {
+      {4, 1.138629}, {8, 1.207944}, {40, 1.368888}, {64, 1.415888}};
+  for (const auto& [factor, magnitude] : cases) {
+    const Numbers numbers = {{"factor", factor}, {"original_max_position_embeddings", 64}};
+    for (const MadeFile& file : both("yarn", numbers)) {
+      EXPECT_NEAR(rope_of(file).magnitude, magnitude, 1e-6) << factor;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fathom::model
