@@ -64,21 +64,28 @@ void read_rope_tensors(const Bindings& bindings, ModelWeights& weights) {
   }
 }
 
-// Norms, biases and sinks. Error: kCorruptFile naming the tensor with a NaN or infinity.
+// Appends a view's values plus `add` to `out`; gives the end. Error: kCorruptFile naming the tensor
+// with a NaN or infinity.
+float* copy_values(const weights::ModelFile& file, const MatrixView& view, float add, float* out) {
+  for (const float value : read_floats(view)) {
+    if (!std::isfinite(value)) {
+      fail(ErrorCode::kCorruptFile,
+           fmt::format("{}: tensor '{}' holds a NaN or infinite value; the file is damaged or was "
+                       "made from a broken model",
+                       file.metadata.path(), view.tensor->name));
+    }
+    *out++ = value + add;
+  }
+  return out;
+}
+
+// Norms, biases and sinks.
 void fill_vectors(const weights::ModelFile& file, const JobList& jobs, std::byte* region) {
   for (const VectorJob& job : jobs.vectors) {
     auto* values = reinterpret_cast<float*>(region + job.offset);
     *job.target = values;
     for (const MatrixView& view : job.views) {
-      for (const float value : read_floats(view)) {
-        if (!std::isfinite(value)) {
-          fail(ErrorCode::kCorruptFile,
-               fmt::format("{}: tensor '{}' holds a NaN or infinite value; the file is damaged or "
-                           "was made from a broken model",
-                           file.metadata.path(), view.tensor->name));
-        }
-        *values++ = value + job.add;
-      }
+      values = copy_values(file, view, job.add, values);
     }
   }
 }
