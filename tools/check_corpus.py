@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs a corpus of tokenizer cases through the tokenizer and prints a table and a count.
 
-    tools/check_corpus.py DIR [--engine 'PROGRAM --vocab {vocab}'] [--family NAME] [--show N]
+    tools/check_corpus.py DIR [--engine 'PROGRAM -m {vocab} --jsonl'] [--family NAME] [--show N]
 
 DIR holds one folder a family (or a folder `tokenizers` or `public/tokenizers` that does), each with
 meta.json (its vocabulary files), cases.jsonl (text or bytes_hex, add_special, parse_special, ids, sometimes
@@ -20,15 +20,15 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILDS = ("release", "dev", "tok")
+BUILDS = ("release", "dev")
 
 
 def default_engine():
     for build in BUILDS:
-        program = ROOT / "build" / build / "tests" / "tokenize_jsonl"
+        program = ROOT / "build" / build / "fathom"
         if program.exists():
-            return f"{program} --vocab {{vocab}}"
-    sys.exit("check_corpus: build the target tokenize_jsonl first, or give --engine")
+            return f"{program} tokenize -m {{vocab}} --jsonl"
+    sys.exit("check_corpus: build the target fathom_cli first, or give --engine")
 
 
 def find_families(folder):
@@ -111,7 +111,7 @@ def main():
     )
     parser.add_argument("dir", type=Path)
     parser.add_argument(
-        "--engine", help="command; {vocab} is replaced (default: tokenize_jsonl of a build)"
+        "--engine", help="command; {vocab} is replaced (default: `fathom tokenize --jsonl` of a build)"
     )
     parser.add_argument("--family", action="append", help="only this family (may be repeated)")
     parser.add_argument("--show", type=int, default=3, help="failing cases to print for each file")

@@ -43,7 +43,7 @@ NAMES_ALLOWED = {
     r"src/codec/gguf_fixups\.(h|cc)": "the table of what GGUF leaves out of a tokenizer",
     r"src/codec/presplit\w*\.(h|cc)": "names of pre-tokenizers, as tokenizer.ggml.pre spells them",
     r"src/codec/tokenizer\w*\.(h|cc)": "names of tokenizer kinds, as tokenizer.ggml.model spells them",
-    r"src/codec/chat_format\.(h|cc)": "names of chat formats, until the template engine replaces them",
+    r"src/codec/builtin_templates\.(h|cc)": "names of chat formats",
 }
 
 COMMENT_OR_STRING = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)

@@ -25,16 +25,23 @@ constexpr const char* kHelp =
     "\"\"\" "
     "around lines makes a message of several; Ctrl-C stops an answer\n";
 
+// Error: kUnsupported for a model without one.
+const codec::Vocabulary& vocabulary_of(const api::Session& session) {
+  if (session.tokenizer() == nullptr) {
+    fail(ErrorCode::kUnsupported,
+         fmt::format("{}: no vocabulary that Fathom reads, so no chat; give --ids 1,2,3",
+                     session.file().metadata.path()));
+  }
+  return session.tokenizer()->vocabulary();
+}
+
 class Chat {
  public:
   Chat(const RunFlags& flags, api::Session& session)
-      : flags_(&flags), session_(&session), system_(read_system(flags.prompt)) {
-    if (session.tokenizer() == nullptr) {
-      fail(ErrorCode::kUnsupported,
-           fmt::format("{}: no vocabulary that Fathom reads, so no chat; give --ids 1,2,3",
-                       session.file().metadata.path()));
-    }
-    format_ = pick_chat_format(flags.prompt, *session.tokenizer());
+      : flags_(&flags),
+        session_(&session),
+        system_(read_system(flags.prompt.chat)),
+        template_(load_chat_template(flags.prompt.chat, vocabulary_of(session))) {
     clear();
   }
 
@@ -80,7 +87,7 @@ class Chat {
   const RunFlags* flags_;
   api::Session* session_;
   std::optional<std::string> system_;
-  codec::ChatFormat format_ = codec::ChatFormat::kChatMl;
+  codec::ChatTemplate template_;
   std::vector<codec::Message> messages_;
   LineReader reader_;
   AnswerWriter writer_;
@@ -171,7 +178,9 @@ void Chat::answer(const std::string& message) {
   messages_.push_back({"user", message});
   RunRecord record;
   try {
-    record.prompt = codec::encode_chat(*session_->tokenizer(), format_, messages_);
+    record.prompt =
+        codec::encode_rendered(*session_->tokenizer(),
+                               template_.render(make_conversation(flags_->prompt.chat, messages_)));
     api::GenerateOptions options = generate_options(*flags_, record.prompt);
     options.choice = turn_++;
     options.on_text = [this](std::string_view text) { writer_.write(text); };

@@ -1,5 +1,5 @@
 // The interactive chat: questions from the terminal, answers as they come.
-// Called by run.cc. Read next: codec/chat_format.h.
+// Called by run.cc. Read next: codec/chat_template.h.
 #pragma once
 
 #include "api/session.h"
@@ -8,7 +8,7 @@
 namespace fathom::app {
 
 // Runs until /exit or the end of stdin; returns the exit status. Every turn computes the whole
-// conversation again. Errors: kUnsupported (no chat format, no vocabulary).
+// conversation again. Errors: kUnsupported (no chat template, no vocabulary).
 int chat_loop(const RunFlags& flags, api::Session& session);
 
 }  // namespace fathom::app

@@ -30,6 +30,7 @@ void add_run(CLI::App& app, Command& command);
 void add_logits(CLI::App& app, Command& command);
 void add_perplexity(CLI::App& app, Command& command);
 void add_tokenize(CLI::App& app, Command& command);
+void add_template(CLI::App& app, Command& command);
 void add_inspect(CLI::App& app, Command& command);
 void add_plan(CLI::App& app, Command& command);
 void add_bench(CLI::App& app, Command& command);

@@ -1,4 +1,4 @@
-// fathom inspect: what is in a model file, and which kernels this machine would run.
+// fathom inspect: what is in a model file, what a prompt becomes, which kernels would run.
 // Read next: weights/model_file.h, kernels/dispatch.h.
 #include <fmt/format.h>
 
@@ -12,6 +12,7 @@
 #include "base/tensor.h"
 #include "codec/tokenizer.h"
 #include "command.h"
+#include "inspect_prompt.h"
 #include "kernels/dispatch.h"
 #include "options.h"
 #include "terminal.h"
@@ -28,6 +29,8 @@ struct InspectFlags {
   std::string model;
   bool as_json = false;
   bool show_kernels = false;
+  std::string prompt;
+  ChatFlags chat;
   WeightFlags weights;
 };
 
@@ -120,10 +123,21 @@ std::unique_ptr<codec::Tokenizer> try_tokenizer(const weights::Metadata& metadat
   }
 }
 
-// Size and special ids; what Fathom would do with them.
+void print_templates(const codec::Vocabulary& vocabulary, AnswerWriter& writer) {
+  if (vocabulary.chat_template.empty()) {
+    writer.write("\nchat template: none\n");
+  } else {
+    writer.write(fmt::format("\nchat template:\n{}\n", vocabulary.chat_template));
+  }
+  for (const codec::NamedTemplate& entry : vocabulary.named_templates) {
+    writer.write(fmt::format("\nchat template '{}':\n{}\n", entry.name, entry.source));
+  }
+}
+
+// Size and special ids, chat templates; what Fathom would do with them.
 void print_vocabulary(const weights::Metadata& metadata, AnswerWriter& writer) {
-  if (!metadata.contains("tokenizer.ggml.model")) {
-    writer.write("\nvocabulary: none in the file; prompts are given as --ids\n");
+  if (!codec::has_tokenizer(metadata)) {
+    writer.write("\nvocabulary: none; prompts are given as --ids\n");
     return;
   }
   const auto tokenizer = try_tokenizer(metadata, writer);
@@ -149,6 +163,7 @@ void print_vocabulary(const weights::Metadata& metadata, AnswerWriter& writer) {
   for (const codec::TokenId id : tokenizer->end_tokens()) {
     print_id("ends", id);
   }
+  print_templates(vocabulary, writer);
 }
 
 int inspect_text(const weights::ModelFile& file) {
@@ -157,7 +172,7 @@ int inspect_text(const weights::ModelFile& file) {
   writer.write(
       fmt::format("{}\n\nmetadata: {} keys\n", metadata.path(), metadata.entries().size()));
   for (const auto& [key, value] : metadata.entries()) {
-    if (key != "tokenizer.chat_template") {
+    if (!key.starts_with("tokenizer.chat_template")) {
       writer.write(fmt::format("  {:<44} {}\n", key, weights::format_value(value)));
     }
   }
@@ -171,9 +186,6 @@ int inspect_text(const weights::ModelFile& file) {
         fmt::format("  {:<44} {:<8} {}\n", name, name_of(tensor.type), format_shape(tensor.shape)));
   }
   print_vocabulary(metadata, writer);
-  const auto chat_template = metadata.find_string("tokenizer.chat_template");
-  writer.write(chat_template ? fmt::format("\nchat template:\n{}\n", *chat_template)
-                             : std::string("\nchat template: none\n"));
   const auto license = metadata.find_string("general.license");
   writer.write(fmt::format("\nlicence: {}\n", license.value_or("not stated in the file")));
   return kExitDone;
@@ -186,6 +198,10 @@ int inspect(const InspectFlags& flags) {
   if (flags.model.empty()) {
     throw UsageError("give -m MODEL, or --kernels");
   }
+  if (!flags.prompt.empty()) {
+    return inspect_prompt(flags.model, flags.weights.overrides, flags.prompt, flags.chat,
+                          flags.as_json);
+  }
   const auto file = weights::open_model(flags.model);
   for (const std::string& text : flags.weights.overrides) {
     weights::apply_override(file->metadata, text);
@@ -196,14 +212,23 @@ int inspect(const InspectFlags& flags) {
 }  // namespace
 
 void add_inspect(CLI::App& app, Command& command) {
-  auto* sub = app.add_subcommand("inspect", "Show what is in a model file, or the kernels in use");
-  sub->footer("Examples:\n  fathom inspect -m model.gguf\n  fathom inspect --kernels");
+  auto* sub = app.add_subcommand("inspect",
+                                 "Show what is in a model file or a prompt, or the kernels in use");
+  sub->footer(
+      "Examples:\n  fathom inspect -m model.gguf\n"
+      "  fathom inspect -m model.gguf --prompt chat.json\n  fathom inspect --kernels");
   auto flags = std::make_shared<InspectFlags>();
   auto* model = sub->add_option("-m,--model", flags->model, "A GGUF file or a Hugging Face folder")
                     ->type_name("MODEL");
   sub->add_flag("--kernels", flags->show_kernels,
                 "Show which instruction set filled each entry of the kernel table")
       ->excludes(model);
+  auto* prompt = sub->add_option("--prompt", flags->prompt,
+                                 "Show this conversation (JSON, or a text) token by token")
+                     ->check(require_name)
+                     ->needs(model)
+                     ->type_name("FILE");
+  add_chat_template_flag(*sub, flags->chat)->needs(prompt);
   add_override_flag(*sub, flags->weights);
   add_json(*sub, flags->as_json, "Print one JSON object");
   sub->callback([flags, &command] { command = [flags] { return inspect(*flags); }; });

@@ -25,6 +25,8 @@ constexpr const char* kFooter = R"(Examples:
   fathom plan -m model.gguf -c 8192               the memory it will take
   fathom bench -m model.gguf -p 512 -n 128 -t 2   speed, and how near to the machine's limits
   fathom perplexity -m model.gguf -f book.txt     how well it predicts a text
+  fathom tokenize -m model.gguf "Hello world"     the tokens of a text
+  fathom template -m model.gguf "Hello"           the prompt that a chat template makes
   fathom inspect -m model.gguf                    what is in the file
 
 Environment:
@@ -55,6 +57,7 @@ int run_main(int argc, const char* const* argv) {
   add_logits(app, command);
   add_perplexity(app, command);
   add_tokenize(app, command);
+  add_template(app, command);
   add_inspect(app, command);
   add_plan(app, command);
   add_bench(app, command);

@@ -159,11 +159,11 @@ void add_attention_flag(CLI::App& app, ModelFlags& flags) {
       ->type_name("KIND");
 }
 
-CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids) {
+CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids, const std::string& name,
+                     const std::string& what) {
   return app
       .add_option_function<std::string>(
-          "--ids", [&ids](const std::string& text) { ids = parse_ids(text); },
-          "Token ids as the whole prompt: nothing is added")
+          name, [&ids](const std::string& text) { ids = parse_ids(text); }, what)
       ->type_name("1,2,3");
 }
 

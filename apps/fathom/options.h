@@ -45,7 +45,8 @@ void add_kv_type(CLI::App& app, std::string& kv_type);
 void add_attention_flag(CLI::App& app, ModelFlags& flags);
 
 // --ids 1,2,3
-CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids);
+CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids, const std::string& name = "--ids",
+                     const std::string& what = "Token ids as the whole prompt: nothing is added");
 
 // A check of options: a file name of no letters is refused.
 std::string require_name(const std::string& name);

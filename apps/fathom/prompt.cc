@@ -1,4 +1,4 @@
-// -p, -f, --ids, a pipe; raw or as a chat message.
+// -p, -f, --messages, --ids, a pipe; raw or as a chat.
 #include "prompt.h"
 
 #include <fmt/format.h>
@@ -14,8 +14,6 @@
 
 namespace fathom::app {
 
-namespace {
-
 std::string valid_text(std::string text, const char* what) {
   if (!codec::is_valid_utf8(text)) {
     warn(fmt::format("{} is not valid UTF-8; each wrong part was replaced by U+FFFD", what));
@@ -23,6 +21,8 @@ std::string valid_text(std::string text, const char* what) {
   }
   return text;
 }
+
+namespace {
 
 // A text file ends with a line end that its author does not mean.
 std::string without_last_line_end(std::string text) {
@@ -44,27 +44,18 @@ void add_prompt_flags(CLI::App& app, PromptFlags& flags) {
                    ->type_name("FILE")
                    ->excludes(text);
   auto* ids = add_ids(app, flags.ids)->excludes(text)->excludes(file);
-  auto* system = app.add_option("--system", flags.system, "System message, or @FILE that holds it")
-                     ->check([](const std::string& given) {
-                       return given == "@" ? require_name("") : std::string();
-                     })
-                     ->type_name("TEXT|@FILE")
-                     ->excludes(ids);
-  auto* format =
-      app.add_option("--chat-format", flags.chat_format,
-                     "Instead of what the file's template says: " + codec::chat_format_names())
-          ->check([](const std::string& name) {
-            return codec::find_chat_format(name)
-                       ? std::string()
-                       : fmt::format("'{}' is none of {}", name, codec::chat_format_names());
-          })
-          ->type_name("NAME")
-          ->excludes(ids);
+  const ChatOptions chat = add_chat_flags(app, flags.chat);
+  for (CLI::Option* option : {chat.system, chat.chat_template, chat.variables}) {
+    option->excludes(ids);
+  }
+  chat.messages->excludes(text)->excludes(file)->excludes(ids);
   app.add_flag("--raw", flags.is_raw,
-               "No chat format: continue the text; control tokens written in it count as such")
+               "No chat template: continue the text; control tokens written in it count as such")
       ->excludes(ids)
-      ->excludes(system)
-      ->excludes(format);
+      ->excludes(chat.system)
+      ->excludes(chat.chat_template)
+      ->excludes(chat.variables)
+      ->excludes(chat.messages);
 }
 
 std::string read_plain_text(const std::string& path, const char* what) {
@@ -74,6 +65,9 @@ std::string read_plain_text(const std::string& path, const char* what) {
 Prompt read_prompt(const PromptFlags& flags) {
   if (!flags.ids.empty()) {
     return {PromptKind::kIds, ""};
+  }
+  if (!flags.chat.messages_file.empty()) {
+    return {PromptKind::kMessages, ""};
   }
   if (flags.text) {
     return {PromptKind::kText, valid_text(*flags.text, "the prompt")};
@@ -86,26 +80,11 @@ Prompt read_prompt(const PromptFlags& flags) {
   }
   std::string piped = without_last_line_end(read_stdin());
   if (piped.empty()) {
-    throw UsageError("there is no prompt: stdin is empty; give -p TEXT, -f FILE or --ids 1,2,3");
+    throw UsageError(
+        "there is no prompt: stdin is empty; give -p TEXT, -f FILE, --messages FILE or --ids "
+        "1,2,3");
   }
   return {PromptKind::kText, valid_text(std::move(piped), "the prompt")};
-}
-
-std::optional<std::string> read_system(const PromptFlags& flags) {
-  if (!flags.system) {
-    return std::nullopt;
-  }
-  std::string text = flags.system->starts_with('@')
-                         ? without_last_line_end(read_text_file(flags.system->substr(1)))
-                         : *flags.system;
-  return valid_text(std::move(text), "the system message");
-}
-
-codec::ChatFormat pick_chat_format(const PromptFlags& flags, const codec::Tokenizer& tokenizer) {
-  if (const auto format = codec::find_chat_format(flags.chat_format)) {
-    return *format;
-  }
-  return codec::detect_chat_format(tokenizer.vocabulary());
 }
 
 std::vector<int32_t> prompt_ids(const Prompt& prompt, const PromptFlags& flags,
@@ -122,12 +101,9 @@ std::vector<int32_t> prompt_ids(const Prompt& prompt, const PromptFlags& flags,
   if (flags.is_raw) {
     return tokenizer->encode(prompt.text, {.add_special = true, .parse_special = true});
   }
-  std::vector<codec::Message> messages;
-  if (const auto system = read_system(flags)) {
-    messages.push_back({"system", *system});
-  }
-  messages.push_back({"user", prompt.text});
-  return codec::encode_chat(*tokenizer, pick_chat_format(flags, *tokenizer), messages);
+  const codec::ChatTemplate chat = load_chat_template(flags.chat, tokenizer->vocabulary());
+  return codec::encode_rendered(*tokenizer,
+                                chat.render(read_conversation(flags.chat, prompt.text)));
 }
 
 }  // namespace fathom::app

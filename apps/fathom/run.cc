@@ -159,7 +159,8 @@ api::GenerateOptions generate_options(const RunFlags& flags, std::vector<int32_t
   options.max_tokens = flags.max_tokens;
   options.stops = flags.stops;
   options.ignore_eos = flags.ignore_eos;
-  options.continues_text = flags.prompt.is_raw || !flags.prompt.ids.empty();
+  options.continues_text =
+      flags.prompt.is_raw || !flags.prompt.ids.empty() || flags.prompt.chat.continue_final_message;
   return options;
 }
 

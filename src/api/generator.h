@@ -15,7 +15,7 @@
 namespace fathom::api {
 
 struct GenerateOptions {
-  std::vector<int32_t> prompt;  // ids; see codec/chat_format and Tokenizer::encode
+  std::vector<int32_t> prompt;  // ids; see codec/chat_template and Tokenizer::encode
   sample::SamplingParams sampling;
   int64_t max_tokens = -1;
   std::vector<std::string> stops;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
@@ -101,6 +102,29 @@ std::vector<int32_t> config_end_tokens(const weights::Metadata& metadata) {
   return ids;
 }
 
+// Opens the vocabulary, where there is one, with what it needs to decode; says what it takes. A
+// kind of tokenizer that Fathom does not know is a warning: ids can be given all the same.
+void open_vocabulary(Forecast& forecast) {
+  const auto start = std::chrono::steady_clock::now();
+  const weights::Metadata& metadata = forecast.file->metadata;
+  const int64_t before = xray::process_memory().resident_bytes;
+  if (codec::has_tokenizer(metadata)) {
+    try {
+      forecast.tokenizer = codec::make_tokenizer(metadata);
+      forecast.tokenizer->start_decoding(false, true);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnsupported) {
+        throw;
+      }
+      warn(fmt::format("no text, token ids only: {}", error.what()));
+    }
+  }
+  malloc_trim(0);  // what reading the file took for a while
+  forecast.input.vocabulary_bytes =
+      std::max<int64_t>(0, xray::process_memory().resident_bytes - before);
+  forecast.vocab_s = seconds_since(start);
+}
+
 }  // namespace
 
 std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
@@ -118,6 +142,7 @@ std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
   }
   forecast->load = model::plan_load(*forecast->file, forecast->load_options);
   const int64_t context = pick_context(options.context, forecast->load);
+  open_vocabulary(*forecast);
   xray::PlanInput& input = forecast->input;
   input.load = &forecast->load;
   input.page_type =
@@ -133,9 +158,9 @@ std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
                                                 n_vocab, engine_options(options, context))) +
                        static_cast<int64_t>(MemoryPool::padded_bytes(
                            static_cast<size_t>(options.max_logits * n_vocab) * sizeof(float)));
-  input.vocabulary_bytes = xray::vocabulary_bytes(forecast->file->metadata);
   const xray::ProcessMemory held = xray::process_memory();
-  input.program_bytes = held.resident_bytes + kLoadWindowBytes + input.n_threads * kStackBytes;
+  input.program_bytes = held.resident_bytes - input.vocabulary_bytes + kLoadWindowBytes +
+                        input.n_threads * kStackBytes;
   forecast->plan = xray::make_plan(input);
   forecast->limit = xray::memory_limit(held);
   return forecast;
@@ -146,7 +171,6 @@ struct Session::Parts {
   SessionOptions options;
   std::unique_ptr<Forecast> forecast;
   OpenFigures figures;
-  std::unique_ptr<codec::Tokenizer> tokenizer;
   std::vector<int32_t> end_tokens;
   std::unique_ptr<MemoryPool> weight_pool, kv_pool, scratch_pool;
   std::unique_ptr<ThreadPool> threads;
@@ -161,7 +185,7 @@ struct Session::Parts {
   bool use_cached_engine = false;
 
   void check_tensors();
-  void open_vocabulary();
+  void find_end_tokens();
   void open_pools();
   void open_weights();
   void open_engine();
@@ -191,16 +215,10 @@ void Session::Parts::check_tensors() {
                        : std::string()));
 }
 
-void Session::Parts::open_vocabulary() {
-  const auto start = std::chrono::steady_clock::now();
-  const weights::Metadata& metadata = forecast->file->metadata;
-  if (!metadata.contains("tokenizer.ggml.model")) {  // a folder, or a file of weights alone
-    end_tokens = config_end_tokens(metadata);
-  } else {
-    tokenizer = codec::make_tokenizer(metadata);
-    end_tokens = tokenizer->end_tokens();
-  }
-  figures.vocab_s = seconds_since(start);
+void Session::Parts::find_end_tokens() {
+  end_tokens = forecast->tokenizer ? forecast->tokenizer->end_tokens()
+                                   : config_end_tokens(forecast->file->metadata);
+  figures.vocab_s = forecast->vocab_s;
 }
 
 void Session::Parts::open_pools() {
@@ -265,7 +283,7 @@ std::unique_ptr<Session> Session::open(const SessionOptions& options) {
     parts->check_tensors();
   }
   parts->open_pools();
-  parts->open_vocabulary();
+  parts->find_end_tokens();
   parts->open_weights();
   parts->open_engine();
   return std::unique_ptr<Session>(new Session(std::move(parts)));
@@ -301,7 +319,7 @@ ThreadPool& Session::threads() {
 }
 
 const codec::Tokenizer* Session::tokenizer() const {
-  return parts_->tokenizer.get();
+  return parts_->forecast->tokenizer.get();
 }
 
 const std::vector<int32_t>& Session::end_tokens() const {

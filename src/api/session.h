@@ -59,6 +59,8 @@ struct OpenFigures {
 struct Forecast {
   std::unique_ptr<weights::ModelFile> file;
   std::vector<std::unique_ptr<weights::Adapter>> adapters;
+  std::unique_ptr<codec::Tokenizer> tokenizer;  // null: no vocabulary, or none that can be used
+  double vocab_s = 0;                           // seconds that reading it took
   model::LoadOptions load_options;
   model::LoadPlan load;
   kernels::Dispatch dispatch;
@@ -70,16 +72,16 @@ struct Forecast {
   [[nodiscard]] bool fits() const { return plan.total_bytes() <= limit.bytes; }
 };
 
-// Reads the file's head and adds up the memory. Errors: those of weights::open_model,
-// weights::apply_override, weights::open_adapter, model::plan_load, kernels::make_dispatch;
+// Reads the file's head and vocabulary and adds up the memory. Errors: those of
+// weights::open_model, weights::apply_override, weights::open_adapter, model::plan_load,
+// codec::make_tokenizer (an unknown kind of tokenizer is a warning), kernels::make_dispatch;
 // kInvalidArgument for a context below 1 or above a model's learned positions.
 std::unique_ptr<Forecast> make_forecast(const SessionOptions& options);
 
 class Session {
  public:
-  // Errors: those of weights::open_model, model::plan_load, codec::make_tokenizer;
-  // kOutOfMemory with the plan's sum, the limit and the largest context that fits, before anything
-  // is allocated.
+  // Errors: those of make_forecast; kOutOfMemory with the plan's sum, the limit and the largest
+  // context that fits, before anything is allocated.
   static std::unique_ptr<Session> open(const SessionOptions& options);
   ~Session();
 
@@ -96,7 +98,7 @@ class Session {
 
   [[nodiscard]] ThreadPool& threads();
 
-  // nullptr for a Hugging Face folder (ids only for now) and a file without a vocabulary.
+  // nullptr for a file or folder without a vocabulary.
   [[nodiscard]] const codec::Tokenizer* tokenizer() const;
 
   // Ids that end an answer: the tokenizer's, or those of a folder's config files.

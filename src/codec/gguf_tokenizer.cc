@@ -43,11 +43,11 @@ std::vector<AddedToken> list_added_tokens(const weights::Metadata& metadata,
     }
     const std::string& text = vocabulary.texts[i];
     const bool is_user_defined = kind == TokenKind::kUserDefined;
-    const bool is_written = vocabulary.chat_template.find(text) != std::string::npos;
+    const bool is_marker = is_user_defined && is_markup(text) && is_in_templates(vocabulary, text);
     tokens.push_back({.id = id,
                       .text = text,
                       .is_control = !is_user_defined,
-                      .is_marker = is_user_defined && is_written && is_markup(text),
+                      .is_marker = is_marker,
                       .strips_left = strips_left(metadata, text),
                       .strips_right = strips_right(metadata, text, kind)});
   }

@@ -38,6 +38,11 @@ struct EncodeOptions {
   bool one_bos = false;
 };
 
+// A chat template that is chosen by its name, such as "tool_use".
+struct NamedTemplate {
+  std::string name, source;
+};
+
 // The vocabulary: text, kind and special ids. [n_vocab] entries.
 struct Vocabulary {
   std::vector<std::string> texts;  // as stored in the file (byte-level alphabet, U+2581 for blanks)
@@ -49,8 +54,9 @@ struct Vocabulary {
   bool add_eos = false;
   bool add_space_prefix = false;  // SentencePiece's dummy prefix: a blank before every text
   std::string chat_template;      // empty when the file has none
-  std::string model;              // "llama", "gpt2", "t5", "bert"; of other files the model's name
-  std::string pre;                // pre-tokenizer's name, "" when absent
+  std::vector<NamedTemplate> named_templates;  // besides that one, in the order of the file
+  std::string model;  // "llama", "gpt2", "t5", "bert"; of other files the model's name
+  std::string pre;    // pre-tokenizer's name, "" when absent
 };
 
 // An answer being decoded, id by id. What push and finish add makes up exactly what decode gives.
@@ -97,6 +103,9 @@ class Tokenizer {
   // Id of a vocabulary entry by its stored text.
   [[nodiscard]] virtual std::optional<TokenId> find(std::string_view stored_text) const = 0;
 };
+
+// Whether there is a vocabulary: a GGUF file's keys, or a tokenizer file in a Hugging Face folder.
+bool has_tokenizer(const weights::Metadata& metadata);
 
 // Builds the tokenizer that a GGUF file or a Hugging Face folder describes (for a folder see
 // codec/tokenizer_files.h). Errors: kUnsupported (tokenizer model or pre-tokenizer not known, both

@@ -21,6 +21,7 @@
 #include "codec/text_tokenizer.h"
 #include "codec/tiktoken.h"
 #include "codec/tokenizer_json.h"
+#include "codec/vocabulary.h"
 #include "weights/model_file.h"
 
 namespace fathom::codec {
@@ -62,29 +63,6 @@ Pipeline read_file(const fs::path& path) {
     return read_rank_file(file, path);
   }
   return read_sentencepiece_model(bytes, path.string());
-}
-
-fs::path find_in_folder(const fs::path& folder) {
-  for (const std::string_view name : {"tokenizer.json", "tokenizer.model"}) {
-    if (fs::exists(folder / name)) {
-      return folder / name;
-    }
-  }
-  std::vector<fs::path> ranks;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() == ".tiktoken") {
-      ranks.push_back(entry.path());
-    }
-  }
-  std::sort(ranks.begin(), ranks.end());
-  if (ranks.empty()) {
-    fail(ErrorCode::kNotFound,
-         fmt::format(
-             "{}: no tokenizer file: expected tokenizer.json, tokenizer.model or *.tiktoken; "
-             "give token ids with --ids",
-             folder.string()));
-  }
-  return ranks[0];
 }
 
 // A token as these files name it: a text, or an object with a "content".
@@ -137,22 +115,50 @@ void set_template(const JsonPart& config, Pipeline& pipeline) {
   }
 }
 
-std::string read_chat_template(const fs::path& folder, const std::optional<JsonPart>& config) {
-  const fs::path jinja = folder / "chat_template.jinja";
-  if (fs::exists(jinja)) {
-    const MappedFile file(jinja.string());
-    return std::string(view_of(file));
+std::string read_text(const fs::path& path) {
+  const MappedFile file(path.string());
+  return std::string(view_of(file));
+}
+
+// [{"name": "default", "template": "..."}], or the text of the only one.
+void read_config_templates(const JsonPart& part, Vocabulary& vocabulary) {
+  if (part.type() == JsonPart::Type::kText) {
+    vocabulary.chat_template = part.text();
+    return;
   }
-  const JsonPart* part = config ? config->find("chat_template") : nullptr;
-  if (part == nullptr || part->type() == JsonPart::Type::kText) {
-    return part == nullptr ? std::string() : part->text();
-  }
-  for (const JsonPart& named : part->items()) {  // [{"name": "default", "template": "..."}]
-    if (named.get_text("name") == "default") {
-      return named.get_text("template");
+  for (const JsonPart& named : part.items()) {
+    std::string name = named.get_text("name");
+    std::string source = named.get_text("template");
+    if (name == "default") {
+      vocabulary.chat_template = std::move(source);
+    } else {
+      vocabulary.named_templates.push_back({std::move(name), std::move(source)});
     }
   }
-  return {};
+}
+
+// chat_template.jinja with additional_chat_templates/NAME.jinja, else what tokenizer_config.json
+// says.
+void read_chat_templates(const fs::path& folder, const std::optional<JsonPart>& config,
+                         Vocabulary& vocabulary) {
+  const fs::path jinja = folder / "chat_template.jinja";
+  const fs::path more = folder / "additional_chat_templates";
+  const JsonPart* part = config ? config->find("chat_template") : nullptr;
+  if (fs::exists(jinja)) {
+    vocabulary.chat_template = read_text(jinja);
+  } else if (part != nullptr) {
+    read_config_templates(*part, vocabulary);
+  }
+  if (!fs::is_directory(more)) {
+    return;
+  }
+  for (const auto& entry : fs::directory_iterator(more)) {
+    if (entry.path().extension() == ".jinja") {
+      vocabulary.named_templates.push_back({entry.path().stem().string(), read_text(entry.path())});
+    }
+  }
+  std::sort(vocabulary.named_templates.begin(), vocabulary.named_templates.end(),
+            [](const NamedTemplate& a, const NamedTemplate& b) { return a.name < b.name; });
 }
 
 void read_end_tokens(const fs::path& folder, Vocabulary& vocabulary) {
@@ -175,7 +181,15 @@ void read_end_tokens(const fs::path& folder, Vocabulary& vocabulary) {
 }
 
 Pipeline read_folder(const fs::path& folder) {
-  Pipeline pipeline = read_file(find_in_folder(folder));
+  const auto file = find_tokenizer_file(folder.string());
+  if (!file) {
+    fail(ErrorCode::kNotFound,
+         fmt::format(
+             "{}: no tokenizer file: expected tokenizer.json, tokenizer.model or *.tiktoken; "
+             "give token ids with --ids",
+             folder.string()));
+  }
+  Pipeline pipeline = read_file(*file);
   Vocabulary& vocabulary = *pipeline.vocabulary;
   const auto map = read_json(folder / "special_tokens_map.json");
   if (map) {
@@ -187,10 +201,10 @@ Pipeline read_folder(const fs::path& folder) {
     set_template(*config, pipeline);
   }
   read_end_tokens(folder, vocabulary);
-  vocabulary.chat_template = read_chat_template(folder, config);
+  read_chat_templates(folder, config, vocabulary);
   for (AddedToken& token : pipeline.added) {
-    const bool is_written = vocabulary.chat_template.find(token.text) != std::string::npos;
-    token.is_marker = !token.is_control && is_written && is_markup(token.text);
+    token.is_marker =
+        !token.is_control && is_markup(token.text) && is_in_templates(vocabulary, token.text);
   }
   return pipeline;
 }
@@ -206,6 +220,23 @@ void note_template(Pipeline& pipeline) {
 }
 
 }  // namespace
+
+std::optional<std::string> find_tokenizer_file(const std::string& folder) {
+  for (const std::string_view name : {"tokenizer.json", "tokenizer.model"}) {
+    const fs::path path = fs::path(folder) / name;
+    if (fs::exists(path)) {
+      return path.string();
+    }
+  }
+  std::vector<std::string> ranks;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".tiktoken") {
+      ranks.push_back(entry.path().string());
+    }
+  }
+  std::sort(ranks.begin(), ranks.end());
+  return ranks.empty() ? std::nullopt : std::optional(ranks[0]);
+}
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& path) {
   if (fs::path(path).extension() == ".gguf") {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "codec/tokenizer.h"
@@ -15,8 +16,12 @@ namespace fathom::codec {
 // and
 // *.tiktoken is read, and what stands beside: BOS, EOS and whether they are added
 // (tokenizer_config.json, special_tokens_map.json), more end tokens (generation_config.json), the
-// chat template (chat_template.jinja, or in tokenizer_config.json). Errors: kNotFound,
+// chat templates (chat_template.jinja and additional_chat_templates/*.jinja, or in
+// tokenizer_config.json). Errors: kNotFound,
 // kUnsupported, kCorruptFile, as the readers.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& path);
+
+// The tokenizer file of a folder that open_tokenizer would read; nothing when there is none.
+std::optional<std::string> find_tokenizer_file(const std::string& folder);
 
 }  // namespace fathom::codec

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -134,6 +135,18 @@ std::optional<TokenId> read_token_id(const weights::Metadata& metadata, std::str
   return static_cast<TokenId>(*id);
 }
 
+// Keys "tokenizer.chat_template.NAME".
+std::vector<NamedTemplate> read_named_templates(const weights::Metadata& metadata) {
+  const std::string prefix = std::string(kTemplateKey) + ".";
+  std::vector<NamedTemplate> named;
+  for (const auto& [key, value] : metadata.entries()) {
+    if (key.starts_with(prefix)) {
+      named.push_back({key.substr(prefix.size()), metadata.get_string(key)});
+    }
+  }
+  return named;
+}
+
 Vocabulary read_vocabulary(const weights::Metadata& metadata) {
   Vocabulary vocabulary;
   vocabulary.model = metadata.get_string("tokenizer.ggml.model");
@@ -154,7 +167,17 @@ Vocabulary read_vocabulary(const weights::Metadata& metadata) {
   vocabulary.add_space_prefix =
       metadata.find_bool("tokenizer.ggml.add_space_prefix").value_or(false);
   vocabulary.chat_template = metadata.find_string(kTemplateKey).value_or("");
+  vocabulary.named_templates = read_named_templates(metadata);
   return vocabulary;
+}
+
+bool is_in_templates(const Vocabulary& vocabulary, std::string_view text) {
+  const auto holds = [&](std::string_view source) {
+    return source.find(text) != std::string_view::npos;
+  };
+  return holds(vocabulary.chat_template) ||
+         std::any_of(vocabulary.named_templates.begin(), vocabulary.named_templates.end(),
+                     [&](const NamedTemplate& entry) { return holds(entry.source); });
 }
 
 }  // namespace fathom::codec

@@ -24,4 +24,7 @@ std::optional<TokenId> read_token_id(const weights::Metadata& metadata, std::str
 // The byte that a token text like "<0x0A>" names, or -1.
 int parse_byte_token(std::string_view text);
 
+// Whether any chat template of the model holds this text.
+bool is_in_templates(const Vocabulary& vocabulary, std::string_view text);
+
 }  // namespace fathom::codec

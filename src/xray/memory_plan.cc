@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <string>
 
 #include "kv/layout.h"
@@ -90,32 +89,6 @@ ops::SplitLimits split_limits(const model::ModelConfig& config, int64_t context,
     limits.head_dim = std::max(limits.head_dim, layer.page_key_dim());
   }
   return limits;
-}
-
-int64_t vocabulary_bytes(const weights::Metadata& metadata) {
-  const auto* tokens = metadata.find_strings("tokenizer.ggml.tokens");
-  if (tokens == nullptr) {
-    return 0;
-  }
-  // codec::Vocabulary keeps text, score and kind of an entry; codec::PieceIndex a slot of 24 bytes
-  // and codec::MergeTable one of 16, both in tables of a power of two, at most half full.
-  constexpr int64_t kEntryBytes = sizeof(std::string) + sizeof(float) + 1;
-  constexpr int64_t kPieceSlotBytes = 24;
-  constexpr int64_t kMergeSlotBytes = 16;
-  constexpr int64_t kFixedBytes = int64_t{256} * 1024;  // compiled split rules
-  constexpr size_t kInsideObject = 15;                  // longer texts live beside their object
-  const auto table_bytes = [](size_t n, int64_t slot_bytes) {
-    return static_cast<int64_t>(std::bit_ceil(2 * n)) * slot_bytes;
-  };
-  int64_t bytes = kFixedBytes + static_cast<int64_t>(tokens->size()) * kEntryBytes +
-                  table_bytes(tokens->size(), kPieceSlotBytes);
-  for (const std::string& token : *tokens) {
-    bytes += token.size() > kInsideObject ? static_cast<int64_t>(token.size()) + 16 : 0;
-  }
-  if (const auto* merges = metadata.find_strings("tokenizer.ggml.merges")) {
-    bytes += table_bytes(merges->size(), kMergeSlotBytes);
-  }
-  return bytes;
 }
 
 MemoryPlan make_plan(const PlanInput& input) {

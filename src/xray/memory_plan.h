@@ -29,7 +29,7 @@ struct PlanInput {
   model::StepLimits limits;
   int n_threads = 1;
   int64_t engine_bytes = 0;      // scratch of the step loop (engine is a room that xray cannot see)
-  int64_t vocabulary_bytes = 0;  // of the tokenizer, estimated from the file
+  int64_t vocabulary_bytes = 0;  // of the tokenizer, measured
   int64_t program_bytes = 0;     // of everything else: see program_bytes()
 };
 
@@ -51,10 +51,6 @@ MemoryPlan make_plan(const PlanInput& input);
 kv::PageShape page_shape(const model::ModelConfig& config, PageType type);
 ops::SplitLimits split_limits(const model::ModelConfig& config, int64_t context,
                               int64_t max_sequences);
-
-// What a tokenizer of this file takes once it is made; 0 for a file without a vocabulary. A formula
-// over the number of entries, merges and bytes of text, measured once per kind of tokenizer.
-int64_t vocabulary_bytes(const weights::Metadata& metadata);
 
 // The largest context, in whole pages but at most the model's own or the one that `input` asks for,
 // whose plan fits into `limit_bytes`; 0 when none does.

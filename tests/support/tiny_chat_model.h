@@ -50,7 +50,9 @@ inline GgufBuilder tiny_chat_gguf(TinySizes sizes = {}) {
   builder.set("tokenizer.ggml.bos_token_id", uint32_t{kTinyBegin});
   builder.set("tokenizer.ggml.eos_token_id", uint32_t{kTinyEnd});
   builder.set("tokenizer.chat_template",
-              "{% for m in messages %}{{'<|im_start|>' + m.role}}{% endfor %}");
+              "{% for m in messages %}"
+              "{{'<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n'}}{% endfor %}"
+              "{% if add_generation_prompt %}{{'<|im_start|>assistant\\n'}}{% endif %}");
   builder.set("general.license", "test-licence");
   return builder;
 }

@@ -35,8 +35,8 @@ void expect_refusal(const ProgramResult& result, int status, const std::string& 
 TEST(MainTest, HelpAndVersionSucceed) {
   const ProgramResult help = fathom({"--help"});
   EXPECT_EQ(help.status, 0);
-  for (const char* part : {"run", "logits", "perplexity", "tokenize", "inspect", "plan", "bench",
-                           "FATHOM_ISA", "NO_COLOR", "Examples"}) {
+  for (const char* part : {"run", "logits", "perplexity", "tokenize", "template", "inspect", "plan",
+                           "bench", "FATHOM_ISA", "NO_COLOR", "Examples"}) {
     EXPECT_THAT(help.out, HasSubstr(part));
   }
   const ProgramResult version = fathom({"--version"});
@@ -48,7 +48,7 @@ TEST(MainTest, HelpAndVersionSucceed) {
 
 TEST(MainTest, EverySubcommandExplainsItself) {
   for (const char* command :
-       {"run", "logits", "perplexity", "tokenize", "inspect", "plan", "bench"}) {
+       {"run", "logits", "perplexity", "tokenize", "template", "inspect", "plan", "bench"}) {
     const ProgramResult help = fathom({command, "--help"});
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_THAT(help.out, HasSubstr("Example")) << command;
@@ -85,7 +85,11 @@ TEST(MainTest, WrongUsageGivesTwo) {
       {"run", "-m", "x", "-p", "x", "--kv-type", "q8_0"},
       {"run", "-m", "x", "-p", "x", "--attention", "fast"},
       {"run", "-m", "x", "-p", "x", "--compute", "f16"},
-      {"run", "-m", "x", "-p", "x", "--chat-format", "alpaca"},
+      {"run", "-m", "x", "-p", "x", "--chat-template", ""},
+      {"run", "-m", "x", "-p", "x", "--continue-final-message"},
+      {"run", "-m", "x", "-p", "x", "--messages", "y"},
+      {"run", "-m", "x", "--ids", "1", "--chat-template", "chatml"},
+      {"run", "-m", "x", "-p", "x", "--raw", "--chat-template", "chatml"},
       {"run", "-m", "x", "-p", "x", "-f", "y"},
       {"run", "-m", "x", "-p", "x", "--ids", "1"},
       {"run", "-m", "x", "--ids", "1,a"},
@@ -103,6 +107,13 @@ TEST(MainTest, WrongUsageGivesTwo) {
       {"tokenize", "-m", "x", "text", "--jsonl"},
       {"inspect"},
       {"inspect", "--kernels", "-m", "x"},
+      {"inspect", "--prompt", "x"},
+      {"tokenize", "text"},
+      {"tokenize", "-m", "x", "--pieces", "--json", "text"},
+      {"template", "text"},
+      {"template", "--show"},
+      {"template", "-m", "x", "--jsonl"},
+      {"template", "-m", "x", "text", "--messages", "y"},
       {"bench", "-m", "x", "-n", "0"},
       {"plan", "-m", "x", "-c", "-4"},
   };

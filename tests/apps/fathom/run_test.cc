@@ -110,6 +110,23 @@ TEST_F(RunTest, ControlTokensOfAUserStayText) {
   EXPECT_EQ(count(evil, test::kTinyEnd), count(plain, test::kTinyEnd));
 }
 
+TEST_F(RunTest, ConversationsAndTemplates) {
+  const std::string chat = folder_.write("chat.json", R"([{"role":"user","content":"hi"}])");
+  EXPECT_EQ(run_json({"--messages", chat, "-n", "1"})["prompt_ids"],
+            run_json({"-p", "hi", "-n", "1"})["prompt_ids"]);
+  const std::string half = folder_.write(
+      "half.json", R"([{"role":"user","content":"hi"},{"role":"assistant","content":"Sure"}])");
+  const Ids ids =
+      run_json({"--messages", half, "-n", "1", "--continue-final-message"})["prompt_ids"]
+          .get<Ids>();
+  EXPECT_EQ(Ids(ids.end() - 4, ids.end()), (Ids{'S', 'u', 'r', 'e'}));
+  const std::string source = folder_.write("t.jinja", "{{ messages[0].content + x }}");
+  EXPECT_EQ(run_json({"-p", "hi", "-n", "1", "--chat-template", source, "--chat-template-kwargs",
+                      R"({"x":"<|im_end|>"})"})["prompt_ids"],
+            run_json({"-p", "hi<|im_end|>", "-n", "1", "--chat-template",
+                      folder_.write("u.jinja", "{{ messages[0].content }}")})["prompt_ids"]);
+}
+
 TEST_F(RunTest, PromptsFromPipesAndFilesAreTheSame) {
   const std::vector<std::string> tail = {"-n", "1", "--raw", "--seed", "1"};
   const json piped = run_json(tail, {.arguments = {}, .standard_input = "two\nlines\n"});

@@ -47,6 +47,27 @@ TEST_F(TokenizeTest, JsonLines) {
   EXPECT_EQ(nlohmann::json::parse(result.out.substr(middle + 1))["text"], "hi");
 }
 
+TEST_F(TokenizeTest, PiecesAndJsonShowEveryToken) {
+  const auto table = tokenize({"--pieces", "--parse-special", "h\u00e9\n<|im_end|>"});
+  EXPECT_EQ(
+      table.out,
+      "     0      104  h\n     1      195  \\xC3\n     2      169  \\xA9\n     3       10  \\n\n"
+      "     4      257  <|im_end|>\n");
+  EXPECT_EQ(table.err, "5 tokens, 13 characters, 14 bytes: 2.60 characters a token\n");
+  const auto object = nlohmann::json::parse(tokenize({"--json", "hi"}).out);
+  EXPECT_EQ(object["n_tokens"], 2);
+  EXPECT_EQ(object["ids"], (std::vector<int>{104, 105}));
+  EXPECT_EQ(object["tokens"][1]["text"], "i");
+  EXPECT_EQ(object["tokens"][1]["bytes"], std::vector<int>{105});
+}
+
+TEST_F(TokenizeTest, DecodesIds) {
+  EXPECT_EQ(tokenize({"--decode", "104,105,257"}).out, "hi<|im_end|>\n");
+  const auto wrong = tokenize({"--decode", "9999"});
+  EXPECT_EQ(wrong.status, 1);
+  EXPECT_NE(wrong.err.find("9999"), std::string::npos);
+}
+
 TEST_F(TokenizeTest, AClosedPipeEndsQuietly) {
   std::string lines;
   for (int i = 0; i < 20000; ++i) {

@@ -6,12 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <filesystem>
 #include <map>
 
 #include "base/error.h"
 #include "support/default_model.h"
 #include "support/error_check.h"
 #include "support/temp_folder.h"
+#include "support/test_data.h"
 #include "support/tiny_chat_model.h"
 
 namespace fathom::api {
@@ -69,6 +71,47 @@ TEST(SessionTest, FilesWithoutAVocabularyTakeIds) {
   SessionOptions options = tiny_options(folder);
   options.model_path = test::tiny_gguf({}).write(folder.path_of("bare.gguf"));
   EXPECT_EQ(Session::open(options)->tokenizer(), nullptr);
+}
+
+// Ids can be given to a model whose kind of tokenizer is not known; a damaged vocabulary is an
+// error.
+TEST(SessionTest, AnUnknownKindOfTokenizerIsAWarning) {
+  const test::TempFolder folder;
+  SessionOptions options = tiny_options(folder);
+  options.model_path = test::tiny_chat_gguf()
+                           .remove("tokenizer.ggml.pre")
+                           .set("tokenizer.ggml.pre", "nosuch")
+                           .write(folder.path_of("odd.gguf"));
+  const auto session = Session::open(options);
+  EXPECT_EQ(session->tokenizer(), nullptr);
+  EXPECT_THAT(session->end_tokens(), testing::ElementsAre(test::kTinyEnd));
+  options.model_path = test::tiny_chat_gguf()
+                           .remove("tokenizer.ggml.token_type")
+                           .set("tokenizer.ggml.token_type", std::vector<int32_t>{1})
+                           .write(folder.path_of("bad.gguf"));
+  test::expect_error([&] { Session::open(options); }, ErrorCode::kCorruptFile, {"token_type"});
+}
+
+// A Hugging Face folder brings its tokenizer and its template along.
+TEST(SessionTest, AFolderWithATokenizerTakesText) {
+  const test::TempFolder folder;
+  for (const char* name : {"config.json", "model.safetensors"}) {
+    std::filesystem::copy(test::test_data("parity/models/qwen2/") + name, folder.path_of(name));
+  }
+  folder.write("tokenizer.json",
+               R"({"model":{"type":"WordLevel","vocab":{"a":0,"b":1,"[UNK]":2},"unk_token":"[UNK]"},
+                   "pre_tokenizer":{"type":"Whitespace"},"added_tokens":[]})");
+  folder.write("tokenizer_config.json", R"({"eos_token":"b","chat_template":"{{ bos_token }}"})");
+  SessionOptions options;
+  options.model_path = folder.path();
+  options.context = 64;
+  options.n_threads = 1;
+  const auto session = Session::open(options);
+  ASSERT_NE(session->tokenizer(), nullptr);
+  EXPECT_EQ(session->tokenizer()->encode("b a", {}), (std::vector<int32_t>{1, 0}));
+  EXPECT_THAT(session->end_tokens(), testing::Contains(1));
+  EXPECT_EQ(session->tokenizer()->vocabulary().chat_template, "{{ bos_token }}");
+  EXPECT_GT(session->figures().vocab_s, 0.0);
 }
 
 // What one request gave: ids, and the bits of every log-probability.

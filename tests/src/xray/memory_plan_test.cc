@@ -96,18 +96,5 @@ TEST(MemoryPlanTest, TheRefusalTellsSumLimitAndWayOut) {
   EXPECT_THAT(describe_excess(plan, 0, "MemAvailable", 0), HasSubstr("no context fits"));
 }
 
-TEST(MemoryPlanTest, VocabularyGrowsWithEntriesMergesAndText) {
-  weights::Metadata metadata(weights::Source::kGguf, "x.gguf");
-  EXPECT_EQ(vocabulary_bytes(metadata), 0);
-  metadata.set("tokenizer.ggml.tokens", std::vector<std::string>(1000, "short"));
-  const int64_t base = vocabulary_bytes(metadata);
-  EXPECT_GT(base, 1000 * 37);
-  metadata.set("tokenizer.ggml.merges", std::vector<std::string>(1000, "a b"));
-  const int64_t with_merges = vocabulary_bytes(metadata);
-  EXPECT_EQ(with_merges, base + 2048 * 16);
-  metadata.set("tokenizer.ggml.tokens", std::vector<std::string>(1000, std::string(100, 'x')));
-  EXPECT_GT(vocabulary_bytes(metadata), with_merges + 1000 * 100);
-}
-
 }  // namespace
 }  // namespace fathom::xray

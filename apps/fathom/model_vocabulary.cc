@@ -1,0 +1,31 @@
+// Goes by what the path is.
+#include "model_vocabulary.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "codec/tokenizer_files.h"
+#include "command.h"
+#include "weights/metadata_override.h"
+#include "weights/model_file.h"
+
+namespace fathom::app {
+
+std::unique_ptr<codec::Tokenizer> open_vocabulary(const std::string& path,
+                                                  const std::vector<std::string>& overrides) {
+  if (std::filesystem::path(path).extension() != ".gguf") {
+    if (!overrides.empty()) {
+      throw UsageError(fmt::format(
+          "{}: --override changes keys of a GGUF file; a tokenizer's files are edited", path));
+    }
+    return codec::open_tokenizer(path);
+  }
+  const auto file = weights::open_model(path);
+  for (const std::string& text : overrides) {
+    weights::apply_override(file->metadata, text);
+  }
+  return codec::make_tokenizer(file->metadata);
+}
+
+}  // namespace fathom::app
