@@ -123,12 +123,13 @@ std::unique_ptr<codec::Tokenizer> try_tokenizer(const weights::Metadata& metadat
   }
 }
 
+void print_template(std::string_view source, AnswerWriter& writer) {
+  writer.write(source.empty() ? std::string("\nchat template: none\n")
+                              : fmt::format("\nchat template:\n{}\n", source));
+}
+
 void print_templates(const codec::Vocabulary& vocabulary, AnswerWriter& writer) {
-  if (vocabulary.chat_template.empty()) {
-    writer.write("\nchat template: none\n");
-  } else {
-    writer.write(fmt::format("\nchat template:\n{}\n", vocabulary.chat_template));
-  }
+  print_template(vocabulary.chat_template, writer);
   for (const codec::NamedTemplate& entry : vocabulary.named_templates) {
     writer.write(fmt::format("\nchat template '{}':\n{}\n", entry.name, entry.source));
   }
@@ -142,6 +143,7 @@ void print_vocabulary(const weights::Metadata& metadata, AnswerWriter& writer) {
   }
   const auto tokenizer = try_tokenizer(metadata, writer);
   if (!tokenizer) {
+    print_template(metadata.find_string("tokenizer.chat_template").value_or(""), writer);
     return;
   }
   const codec::Vocabulary& vocabulary = tokenizer->vocabulary();
