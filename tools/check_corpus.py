@@ -111,7 +111,8 @@ def main():
     )
     parser.add_argument("dir", type=Path)
     parser.add_argument(
-        "--engine", help="command; {vocab} is replaced (default: `fathom tokenize --jsonl` of a build)"
+        "--engine",
+        help="command; {vocab} is replaced (default: `fathom tokenize --jsonl` of a build)",
     )
     parser.add_argument("--family", action="append", help="only this family (may be repeated)")
     parser.add_argument("--show", type=int, default=3, help="failing cases to print for each file")
