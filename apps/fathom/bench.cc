@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,7 +11,8 @@
 #include <vector>
 
 #include "api/session.h"
-#include "base/error.h"
+#include "bench_ops.h"
+#include "bench_run.h"
 #include "command.h"
 #include "machine_limits.h"
 #include "options.h"
@@ -21,27 +21,6 @@
 namespace fathom::app {
 
 namespace {
-
-struct BenchFlags {
-  ModelFlags model;
-  int64_t n_prompt = 512;
-  int64_t n_generate = 128;
-  int repetitions = 5;
-  bool as_json = false;
-};
-
-// Takes the tokens and throws them away.
-class CountSink final : public engine::TextSink {
- public:
-  bool on_token(const engine::TokenEvent&) override { return true; }
-
-  void on_finish(engine::FinishReason reason, const engine::Usage&,
-                 std::string_view message) override {
-    if (reason == engine::FinishReason::kError) {
-      fail(ErrorCode::kInternal, std::string(message));
-    }
-  }
-};
 
 struct Rates {
   std::vector<double> samples;
@@ -71,39 +50,15 @@ struct BenchResult {
   double peak_ops_per_s = 0;
 };
 
-// Ids that are spread over the vocabulary and always the same.
-std::vector<int32_t> spread_ids(int64_t count, int64_t n_vocab) {
-  std::vector<int32_t> ids(static_cast<size_t>(count));
-  uint64_t state = 1;
-  for (int32_t& id : ids) {
-    state = state * 6364136223846793005U + 1442695040888963407U;
-    id = static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(n_vocab));
-  }
-  return ids;
-}
-
-// Tokens per second of one greedy request: n_prompt + n_generate - 1 rows; `counted` tokens of it.
-double run_once(api::Session& session, int64_t n_prompt, int64_t n_generate, int64_t counted) {
-  engine::Request request;
-  request.prompt = spread_ids(n_prompt, session.load_plan().config.n_vocab);
-  request.sampling.temperature = 0;
-  request.max_tokens = n_generate;
-  CountSink sink;
-  session.engine().submit(std::move(request), sink);
-  const auto start = std::chrono::steady_clock::now();
-  while (session.engine().step()) {
-  }
-  return static_cast<double>(counted) /
-         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 BenchResult measure(const BenchFlags& flags, api::Session& session) {
   BenchResult result;
   BandwidthProbe probe(session.threads());
-  run_once(session, flags.n_prompt, 2, 1);  // warm-up
+  run_seconds(session, flags.n_prompt, 2);  // warm-up
   for (int round = 0; round < flags.repetitions; ++round) {
-    result.prefill.samples.push_back(run_once(session, flags.n_prompt, 1, flags.n_prompt));
-    result.decode.samples.push_back(run_once(session, 1, flags.n_generate, flags.n_generate));
+    result.prefill.samples.push_back(static_cast<double>(flags.n_prompt) /
+                                     run_seconds(session, flags.n_prompt, 1));
+    result.decode.samples.push_back(static_cast<double>(flags.n_generate) /
+                                    run_seconds(session, 1, flags.n_generate));
     probe.measure();
     result.peak_ops_per_s = std::max(result.peak_ops_per_s,
                                      measure_ops_per_s(session.threads(), session.dispatch().isa));
@@ -190,7 +145,11 @@ int bench(BenchFlags flags) {
   // A request of n tokens uses n positions, and decode starts after one token.
   flags.model.context = std::max({flags.n_prompt + 2, flags.n_generate + 1});
   api::SessionOptions options = session_options(flags.model);
+  options.profile_ops = flags.ops;
   const auto session = api::Session::open(options);
+  if (flags.ops) {
+    return bench_ops(flags, *session);
+  }
   const BenchResult result = measure(flags, *session);
   if (flags.as_json) {
     AnswerWriter().write(bench_json(flags, *session, result) + "\n");
@@ -204,7 +163,9 @@ int bench(BenchFlags flags) {
 
 void add_bench(CLI::App& app, Command& command) {
   auto* sub = app.add_subcommand("bench", "Measure prefill and decode against the machine");
-  sub->footer("Example:\n  fathom bench -m model.gguf -p 512 -n 128 -t 2");
+  sub->footer(
+      "Examples:\n  fathom bench -m model.gguf -p 512 -n 128 -t 2\n"
+      "  fathom bench -m model.gguf --ops          where the time of a step goes");
   auto flags = std::make_shared<BenchFlags>();
   add_model_flags(*sub, flags->model);
   const auto counts = CLI::Range(int64_t{1}, int64_t{1} << 24);
@@ -220,6 +181,8 @@ void add_bench(CLI::App& app, Command& command) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str()
       ->type_name("N");
+  sub->add_flag("--ops", flags->ops,
+                "Show time, memory traffic and arithmetic of every operation instead");
   add_json(*sub, flags->as_json, "Print one JSON object");
   sub->callback([flags, &command] { command = [flags] { return bench(*flags); }; });
 }

@@ -125,6 +125,60 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) uint64_t vnni_loop(int64_
 }
 #endif
 
+using Float4 = float __attribute__((vector_size(16)));
+using Float8 = float __attribute__((vector_size(32)));
+using Float16 = float __attribute__((vector_size(64)));
+
+// kChains sums; the compiler makes one vector instruction of each operator.
+template <class Vector>
+__attribute__((always_inline)) inline uint64_t float_steps(int64_t steps, uint64_t seed) {
+  Vector sums[kChains] = {};
+  const Vector factor = Vector{} + 1.0F / static_cast<float>((seed & 0xFF) + 2);
+  for (int64_t i = 0; i < steps; ++i) {
+    sums[0] = sums[0] * factor + factor;
+    sums[1] = sums[1] * factor + factor;
+    sums[2] = sums[2] * factor + factor;
+    sums[3] = sums[3] * factor + factor;
+    sums[4] = sums[4] * factor + factor;
+    sums[5] = sums[5] * factor + factor;
+    sums[6] = sums[6] * factor + factor;
+    sums[7] = sums[7] * factor + factor;
+    sums[8] = sums[8] * factor + factor;
+    sums[9] = sums[9] * factor + factor;
+  }
+  float all = 0;
+  for (const Vector& sum : sums) {
+    all += sum[0];
+  }
+  return static_cast<uint64_t>(all * 1024);
+}
+
+uint64_t scalar_float_loop(int64_t steps, uint64_t seed) {
+  return float_steps<Float4>(steps, seed);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) uint64_t avx2_float_loop(int64_t steps, uint64_t seed) {
+  return float_steps<Float8>(steps, seed);
+}
+
+__attribute__((target("avx512f"))) uint64_t avx512_float_loop(int64_t steps, uint64_t seed) {
+  return float_steps<Float16>(steps, seed);
+}
+#endif
+
+PeakLoop float_loop_for([[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  if (isa >= Isa::kAvx512) {
+    return {avx512_float_loop, kChains * 16 * 2.0};
+  }
+  if (isa >= Isa::kAvx2) {
+    return {avx2_float_loop, kChains * 8 * 2.0};
+  }
+#endif
+  return {scalar_float_loop, kChains * 4 * 2.0};
+}
+
 PeakLoop loop_for([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   if (isa >= Isa::kVnni) {
@@ -167,8 +221,10 @@ void BandwidthProbe::measure() {
   }
 }
 
-double measure_ops_per_s(ThreadPool& threads, Isa isa) {
-  const PeakLoop loop = loop_for(isa);
+namespace {
+
+// The best of a few tries with all threads.
+double run_peak(ThreadPool& threads, const PeakLoop& loop) {
   const int64_t n_units = threads.n_threads() * 32L;
   double best = 0;
   for (int round = 0; round < 3; ++round) {
@@ -181,6 +237,16 @@ double measure_ops_per_s(ThreadPool& threads, Isa isa) {
                               loop.ops_per_step / seconds_since(start));
   }
   return best;
+}
+
+}  // namespace
+
+double measure_ops_per_s(ThreadPool& threads, Isa isa) {
+  return run_peak(threads, loop_for(isa));
+}
+
+double measure_float_ops_per_s(ThreadPool& threads, Isa isa) {
+  return run_peak(threads, float_loop_for(isa));
 }
 
 }  // namespace fathom::app

@@ -37,4 +37,7 @@ class BandwidthProbe {
 // and an add count as two operations). The best of a few tries.
 double measure_ops_per_s(ThreadPool& threads, Isa isa);
 
+// The same for f32: a multiplication and an addition, each rounded, as the kernels of floats do it.
+double measure_float_ops_per_s(ThreadPool& threads, Isa isa);
+
 }  // namespace fathom::app

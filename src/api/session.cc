@@ -178,6 +178,8 @@ struct Session::Parts {
   std::unique_ptr<model::ModelWeights> weights;
   std::unique_ptr<kv::PagePool> pages;
   std::unique_ptr<ops::CpuBackend> backend;
+  std::unique_ptr<xray::OpProfile> profile;          // with profile_ops
+  std::unique_ptr<xray::ProfilingBackend> measured;  // around backend
   std::unique_ptr<model::Model> model;
   ops::Rows score_rows;
   std::unique_ptr<engine::Engine> engine;         // as the options say
@@ -251,7 +253,13 @@ void Session::Parts::open_engine() {
   backend = std::make_unique<ops::CpuBackend>(
       *exec, *scratch_pool,
       xray::split_limits(forecast->load.config, input.context, input.max_sequences));
-  model = std::make_unique<model::Model>(*weights, *backend, *pages, *scratch_pool, input.limits);
+  ops::Backend* used = backend.get();
+  if (options.profile_ops) {
+    profile = std::make_unique<xray::OpProfile>();
+    measured = std::make_unique<xray::ProfilingBackend>(*backend, *profile);
+    used = measured.get();
+  }
+  model = std::make_unique<model::Model>(*weights, *used, *pages, *scratch_pool, input.limits);
   engine::EngineOptions engine_settings = engine_options(options, input.context);
   engine = std::make_unique<engine::Engine>(*model, *exec, *pages, *scratch_pool, engine_settings);
   if (!options.use_kv_cache) {
@@ -295,6 +303,10 @@ Session::~Session() = default;
 
 engine::Engine& Session::engine() {
   return parts_->use_cached_engine ? *parts_->cached_engine : *parts_->engine;
+}
+
+xray::OpProfile* Session::op_profile() {
+  return parts_->profile.get();
 }
 
 void Session::set_kv_cache(bool is_on) {

@@ -19,6 +19,7 @@
 #include "weights/check_tensors.h"
 #include "weights/model_file.h"
 #include "xray/memory_plan.h"
+#include "xray/op_profile.h"
 #include "xray/process_memory.h"
 
 namespace fathom::api {
@@ -44,6 +45,7 @@ struct SessionOptions {
   std::vector<AdapterPath> adapters;
   bool merge_adapters = false;            // into float weights, instead of beside them
   std::vector<std::string> overrides;     // KEY=VALUE, see weights/metadata_override.h
+  bool profile_ops = false;               // measure every operation, see op_profile()
   bool check_tensors = false;             // look at every value of the file before loading
   model::LoadProgress progress;           // may be empty
   weights::CheckProgress check_progress;  // may be empty; the last call has done == total
@@ -91,6 +93,9 @@ class Session {
 
   // Rows [max_logits, n_vocab] for score(); empty when max_logits was 0.
   [[nodiscard]] const ops::Rows& score_rows() const;
+
+  // What every operation of the steps so far took; null unless profile_ops was set.
+  [[nodiscard]] xray::OpProfile* op_profile();
 
   // Whether engine() keeps K and V of earlier steps. Turning it on or off is possible only where
   // the session was opened with use_kv_cache = false (which opens it turned off).

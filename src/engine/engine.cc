@@ -217,6 +217,7 @@ void Engine::publish(Sequence& sequence, std::span<const float> logits) {
   const Clock::time_point now = Clock::now();
   const sample::Sampled sampled = sequence.sampler().sample(
       logits, sequence.tokens(), sequence.n_tokens(), sequence.request().choice);
+  sampling_s_ += seconds_between(now, Clock::now());
   if (sequence.n_generated() == 0) {
     sequence.first_token = now;
     sequence.usage.prefill_s = seconds_between(sequence.admitted, now);

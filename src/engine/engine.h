@@ -56,6 +56,9 @@ class Engine {
   // Rows computed so far, prompts and generated tokens together.
   [[nodiscard]] int64_t n_rows_computed() const { return n_rows_computed_; }
 
+  // Time spent so far on choosing tokens from logits.
+  [[nodiscard]] double sampling_seconds() const { return sampling_s_; }
+
  private:
   void check(const Request& request) const;
   void drop_cancelled();
@@ -77,6 +80,7 @@ class Engine {
   std::vector<BatchShare> shares_;  // of the step at hand
   RequestId next_id_ = 1;
   int64_t n_rows_computed_ = 0;
+  double sampling_s_ = 0;
 };
 
 }  // namespace fathom::engine

@@ -41,5 +41,31 @@ TEST(BenchTest, JsonAndTextHaveBothPhasesAndBothLimits) {
   }
 }
 
+TEST(BenchTest, OperationsAddUpToTheStep) {
+  const test::TempFolder folder;
+  const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  std::vector<std::string> arguments = {"bench", "-m", model, "--ops", "-p", "20",
+                                        "-n",    "6",  "-t",  "1",     "-r", "1"};
+  const auto text = test::run_program(FATHOM_PROGRAM, {.arguments = arguments});
+  ASSERT_EQ(text.status, 0) << text.err;
+  for (const char* part : {"prefill of 20 tokens", "decode, 6 tokens", "attend", "logits",
+                           "sampling", "between operations", "of limit"}) {
+    EXPECT_THAT(text.out, HasSubstr(part));
+  }
+  arguments.emplace_back("--json");
+  const json object = json::parse(test::run_program(FATHOM_PROGRAM, {.arguments = arguments}).out);
+  for (const char* phase : {"prefill", "decode"}) {
+    double sum =
+        object[phase]["sampling_s"].get<double>() + object[phase]["between_s"].get<double>();
+    for (const json& line : object[phase]["operations"]) {
+      sum += line["seconds"].get<double>();
+    }
+    EXPECT_NEAR(sum, object[phase]["seconds_per_step"], 1e-12);
+    EXPECT_GE(object[phase]["between_s"], 0.0);
+  }
+  EXPECT_EQ(object["decode"]["steps"], 6);
+  EXPECT_GT(object["float_ops_per_s"], 1e8);
+}
+
 }  // namespace
 }  // namespace fathom::app

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 
+#include "api/generator.h"
 #include "base/error.h"
 #include "support/default_model.h"
 #include "support/error_check.h"
@@ -71,6 +72,27 @@ TEST(SessionTest, FilesWithoutAVocabularyTakeIds) {
   SessionOptions options = tiny_options(folder);
   options.model_path = test::tiny_gguf({}).write(folder.path_of("bare.gguf"));
   EXPECT_EQ(Session::open(options)->tokenizer(), nullptr);
+}
+
+// What is measured is what is computed: the same ids, and every weight read once a step.
+TEST(SessionTest, AProfileChangesNothingAndMissesNothing) {
+  const test::TempFolder folder;
+  SessionOptions options = tiny_options(folder);
+  GenerateOptions request;
+  request.prompt = {1, 2, 3};
+  request.max_tokens = 4;
+  request.ignore_eos = true;
+  const auto plain = Session::open(options);
+  EXPECT_EQ(plain->op_profile(), nullptr);
+  options.profile_ops = true;
+  const auto measured = Session::open(options);
+  EXPECT_EQ(generate(*plain, request).tokens, generate(*measured, request).tokens);
+  double bytes = 0;
+  for (const xray::OpLine& line : measured->op_profile()->lines()) {
+    bytes += line.op == "linear" || line.op == "gated_linear" ? line.bytes : 0;
+  }
+  // Four steps, of which each reads every matrix: the packed weights but the embedding.
+  EXPECT_NEAR(bytes, 4.0 * static_cast<double>(measured->load_plan().token_bytes), 0.05 * bytes);
 }
 
 // Ids can be given to a model whose kind of tokenizer is not known; a damaged vocabulary is an
