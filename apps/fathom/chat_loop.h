@@ -7,8 +7,9 @@
 
 namespace fathom::app {
 
-// Runs until /exit or the end of stdin; returns the exit status. Every turn computes the whole
-// conversation again. Errors: kUnsupported (no chat template, no vocabulary).
+// Runs until /exit or the end of stdin; returns the exit status. A turn computes what its prompt
+// does not share, page by page, with those before. Errors: kUnsupported (no chat template, no
+// vocabulary).
 int chat_loop(const RunFlags& flags, api::Session& session);
 
 }  // namespace fathom::app

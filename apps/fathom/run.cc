@@ -142,6 +142,7 @@ int run(const CLI::App& app, RunFlags flags) {
     LoadBar bar;
     api::SessionOptions options = session_options(flags.model);
     options.use_kv_cache = !flags.no_kv_cache;
+    options.prefix_cache = is_chat;  // each turn begins with those before
     options.progress = [&bar](int64_t done, int64_t all) { bar.show(done, all); };
     session = api::Session::open(options);
   }

@@ -19,7 +19,7 @@ double rate(int64_t n_tokens, double seconds) {
 }
 
 double prefill_rate(const engine::Usage& usage) {
-  return rate(usage.prompt_tokens, usage.prefill_s);
+  return rate(usage.prompt_tokens - usage.cached_tokens, usage.prefill_s);
 }
 
 double decode_rate(const engine::Usage& usage) {
@@ -134,14 +134,16 @@ std::string summary_line(api::Session& session, const RunRecord& record) {
   for (const auto& [pool, bytes] : session.pool_peaks()) {
     pools += fmt::format("{}{} {:.1f}", pools.empty() ? "" : ", ", pool, mib(bytes));
   }
+  const std::string cached =
+      usage.cached_tokens > 0 ? fmt::format(" ({} cached)", usage.cached_tokens) : std::string();
   const std::string decode =
       usage.generated_tokens > 1 ? fmt::format("{:.1f} tok/s", decode_rate(usage)) : "-";
   return fmt::format(
-      "{} + {} tokens | first token {:.3f} s | prefill {:.1f} tok/s | decode {} | memory {:.1f} "
+      "{}{} + {} tokens | first token {:.3f} s | prefill {:.1f} tok/s | decode {} | memory {:.1f} "
       "MiB ({}) | pages {} of {}",
-      usage.prompt_tokens, usage.generated_tokens, record.result.ttft_s, prefill_rate(usage),
-      decode, mib(xray::process_memory().peak_resident_bytes), pools, session.pages().peak_used(),
-      session.pages().n_pages());
+      usage.prompt_tokens, cached, usage.generated_tokens, record.result.ttft_s,
+      prefill_rate(usage), decode, mib(xray::process_memory().peak_resident_bytes), pools,
+      session.pages().peak_used(), session.pages().n_pages());
 }
 
 std::string cache_line(const CacheComparison& comparison) {

@@ -69,6 +69,7 @@ engine::EngineOptions engine_options(const SessionOptions& options, int64_t cont
           .max_sequences = options.max_sequences,
           .context = context,
           .use_kv_cache = options.use_kv_cache,
+          .prefix_cache = options.prefix_cache && options.use_kv_cache,
           .arithmetic = static_cast<uint8_t>(options.compute_f32 ? 1 : 0)};
 }
 

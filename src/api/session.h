@@ -38,6 +38,7 @@ struct SessionOptions {
   std::optional<PageType> page_type;  // default bf16; f32 with compute_f32
   ops::AttentionKind attention = ops::AttentionKind::kFlash;
   bool use_kv_cache = true;
+  bool prefix_cache = false;  // keep the pages of prompts for later ones that begin alike
   int64_t max_sequences = 1;
   int64_t max_logits =
       0;  // rows of logits that score() may ask for at once; 0: score() is not used

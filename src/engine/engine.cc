@@ -50,6 +50,10 @@ Engine::Engine(model::Model& model, ops::Exec& exec, kv::PagePool& pages, Memory
       batch_(std::make_unique<Batch>(options.max_batched_tokens, options.max_sequences)) {
   FATHOM_CHECK(model.limits().max_tokens >= options.max_batched_tokens);
   FATHOM_CHECK(model.limits().max_logits >= options.max_sequences);
+  FATHOM_CHECK(options.use_kv_cache || !options.prefix_cache);
+  if (options.prefix_cache) {
+    cache_ = std::make_unique<kv::PrefixCache>(pages);
+  }
   const int64_t n_vocab = model.config().n_vocab;
   const auto count = static_cast<size_t>(options.max_sequences * n_vocab);
   logits_ = {scratch.allocate_array<float>(count).data(), options.max_sequences, n_vocab, n_vocab};
@@ -128,6 +132,41 @@ void Engine::drop_cancelled() {
   }
 }
 
+// Takes over the pages of the prompt that the cache has, and sees to it that those still needed are
+// free, besides the `n_promised` of others. False: there are not enough, and nothing is taken.
+bool Engine::make_room(Sequence& sequence, int64_t n_promised) {
+  const Request& request = sequence.request();
+  if (cache_) {
+    // The last token is always computed: its logits are wanted.
+    sequence.pages().adopt(cache_->take({sequence.pages().header(), request.cache_salt},
+                                        request.prompt, std::ssize(request.prompt) - 1));
+  }
+  const auto n_taken = std::ssize(sequence.pages().pages());
+  int64_t shortage =
+      kv::pages_for(positions_needed(request)) - n_taken - (pages_->n_free() - n_promised);
+  if (shortage > 0 && cache_ && shortage <= cache_->n_idle()) {
+    shortage -= cache_->evict(shortage);
+  }
+  if (shortage > 0) {
+    sequence.pages().clear();
+    return false;
+  }
+  sequence.num_computed = n_taken * kPageTokens;
+  sequence.usage.cached_tokens = sequence.num_computed;
+  if (cache_) {
+    cache_->count(std::ssize(request.prompt), sequence.num_computed);
+  }
+  return true;
+}
+
+// Offers the computed pages of a sequence to later ones.
+void Engine::keep_pages(Sequence& sequence) {
+  if (cache_) {
+    cache_->insert({sequence.pages().header(), sequence.request().cache_salt}, sequence.tokens(),
+                   sequence.pages().pages(), sequence.num_computed);
+  }
+}
+
 void Engine::admit() {
   int64_t n_promised = 0;  // to running sequences, not taken yet
   for (const auto& sequence : running_) {
@@ -136,11 +175,11 @@ void Engine::admit() {
   }
   while (!waiting_.empty() && static_cast<int64_t>(running_.size()) < options_.max_sequences) {
     Sequence& first = *waiting_.front();
-    const int64_t wanted = kv::pages_for(positions_needed(first.request()));
-    if (wanted > pages_->n_free() - n_promised) {
+    if (!make_room(first, n_promised)) {
       return;  // in order of arrival: nobody overtakes
     }
-    n_promised += wanted;
+    n_promised += kv::pages_for(positions_needed(first.request())) -
+                  static_cast<int64_t>(first.pages().pages().size());
     first.admitted = Clock::now();
     first.usage.prompt_tokens = first.n_tokens();
     running_.push_back(std::move(waiting_.front()));
@@ -179,6 +218,9 @@ bool Engine::step() {
     sequence.num_computed += share.n_rows;
     n_rows_computed_ += share.n_rows;
     sequence.usage.rows_after_prompt += sequence.n_generated() > 0 ? share.n_rows : 0;
+    if (share.completes && sequence.n_generated() == 0) {
+      keep_pages(sequence);  // others with the same beginning need not wait for the answer
+    }
     if (share.completes) {
       publish(sequence, {logits_.row(logit_row++), static_cast<size_t>(logits_.n_cols)});
     }
@@ -245,6 +287,9 @@ void Engine::publish(Sequence& sequence, std::span<const float> logits) {
 }
 
 void Engine::finish(Sequence& sequence, FinishReason reason, std::string_view message) {
+  if (reason != FinishReason::kError) {
+    keep_pages(sequence);
+  }
   sequence.pages().clear();
   sequence.sink().on_finish(reason, sequence.usage, message);
 }

@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "engine/request.h"
 #include "kv/page_pool.h"
+#include "kv/prefix_cache.h"
 #include "model/model.h"
 #include "ops/exec.h"
 
@@ -26,6 +27,7 @@ struct EngineOptions {
   int64_t max_sequences = 8;  // running at once; others wait
   int64_t context = 4096;     // positions of one sequence
   bool use_kv_cache = true;   // false: every step recomputes the whole sequence
+  bool prefix_cache = false;  // keep pages for prompts that begin alike; needs use_kv_cache
   uint8_t arithmetic = 0;     // of page headers: 0 int8 activations, 1 f32 reference
 };
 
@@ -56,6 +58,9 @@ class Engine {
   // Rows computed so far, prompts and generated tokens together.
   [[nodiscard]] int64_t n_rows_computed() const { return n_rows_computed_; }
 
+  // What the prefix cache has done; null where it is off.
+  [[nodiscard]] const kv::PrefixCache* prefix_cache() const { return cache_.get(); }
+
   // Time spent so far on choosing tokens from logits.
   [[nodiscard]] double sampling_seconds() const { return sampling_s_; }
 
@@ -65,6 +70,8 @@ class Engine {
   void admit();
   void choose_rows();
   void publish(Sequence& sequence, std::span<const float> logits);
+  [[nodiscard]] bool make_room(Sequence& sequence, int64_t n_promised);
+  void keep_pages(Sequence& sequence);
   void finish(Sequence& sequence, FinishReason reason, std::string_view message);
   bool end_faulty_sequence();
   [[nodiscard]] int64_t positions_needed(const Request& request) const;
@@ -74,6 +81,7 @@ class Engine {
   kv::PagePool* pages_;
   EngineOptions options_;
   ops::Rows logits_;                                // [max_sequences, n_vocab]
+  std::unique_ptr<kv::PrefixCache> cache_;          // null: off
   std::vector<std::unique_ptr<Sequence>> waiting_;  // in order of arrival
   std::vector<std::unique_ptr<Sequence>> running_;
   std::unique_ptr<Batch> batch_;

@@ -18,6 +18,7 @@ struct Request {
   sample::SamplingParams sampling;  // seed already chosen
   int64_t max_tokens = -1;          // -1: until the context is full
   std::vector<int32_t> end_tokens;  // ids that end the answer; empty: none (ignore_eos)
+  std::string cache_salt;           // prompts share cached pages only with those of the same salt
   uint32_t choice = 0;              // index among the choices of one prompt, keys the generator
 };
 
@@ -36,6 +37,7 @@ struct TokenEvent {
 struct Usage {
   int64_t prompt_tokens = 0;
   int64_t generated_tokens = 0;
+  int64_t cached_tokens = 0;      // of the prompt, taken over from earlier requests
   double prefill_s = 0;           // from admission to the first token
   double decode_s = 0;            // from the first token to the last
   int64_t rows_after_prompt = 0;  // rows computed for steps after the first token

@@ -31,6 +31,11 @@ class PagePool {
   void share(int32_t page);
   void release(int32_t page);
 
+  // 0 for a free page.
+  [[nodiscard]] int32_t n_owners(int32_t page) const {
+    return owners_.at(static_cast<size_t>(page));
+  }
+
   [[nodiscard]] const PageHeader& header(int32_t page) const;
 
   [[nodiscard]] PagedView view(int layer) const;

@@ -3,9 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "base/check.h"
 #include "base/error.h"
 
 namespace fathom::kv {
+
+void PageTable::adopt(std::vector<int32_t> pages) {
+  FATHOM_CHECK(pages_.empty());
+  pages_ = std::move(pages);
+}
 
 void PageTable::reserve(int64_t n_tokens) {
   const int64_t wanted = pages_for(n_tokens) - static_cast<int64_t>(pages_.size());

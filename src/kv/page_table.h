@@ -19,11 +19,17 @@ class PageTable {
   PageTable(const PageTable&) = delete;
   PageTable& operator=(const PageTable&) = delete;
 
+  // Begins with pages that others hold too and that the caller has become an owner of; the table
+  // must be empty, the pages full and never written again.
+  void adopt(std::vector<int32_t> pages);
+
   // Makes positions [0, n_tokens) addressable. Error: kResourceExhausted; nothing changes then.
   void reserve(int64_t n_tokens);
 
   // Gives all pages back.
   void clear();
+
+  [[nodiscard]] const PageHeader& header() const { return header_; }
 
   // Page of position p: pages()[p / kPageTokens]; slot p % kPageTokens.
   [[nodiscard]] std::span<const int32_t> pages() const { return pages_; }

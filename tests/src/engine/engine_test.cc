@@ -158,6 +158,63 @@ TEST(Engine, PagesOfOthersLeaveNoTrace) {
   EXPECT_EQ(bench.rig.pages().n_free(), bench.rig.pages().n_pages());
 }
 
+// C16 with cached pages: the same bits whether a beginning was computed or taken over.
+TEST(Engine, CachedBeginningsChangeNothing) {
+  Request longer = request(200, 5);
+  const Collector fresh = run_alone(longer);
+  Request shorter = longer;
+  shorter.prompt.resize(150);
+  const Collector fresh_shorter = run_alone(shorter);
+  Bench bench({.max_batched_tokens = 48, .prefix_cache = true});
+  const auto run = [&](const Request& r) {
+    Collector sink;
+    bench.engine.submit(r, sink);
+    bench.run();
+    return sink;
+  };
+  EXPECT_EQ(run(shorter).usage.cached_tokens, 0);
+  const Collector again = run(longer);
+  EXPECT_EQ(again.usage.cached_tokens, 128);  // two full pages of the 150 tokens
+  expect_same(again, fresh);
+  const Collector back = run(shorter);
+  EXPECT_EQ(back.usage.cached_tokens, 128);
+  expect_same(back, fresh_shorter);
+  // A prompt that goes on from an answer finds the answer's pages too.
+  Request turn = longer;
+  turn.prompt.insert(turn.prompt.end(), fresh.ids.begin(), fresh.ids.end());
+  const Collector fresh_turn = run_alone(turn);
+  const Collector cached_turn = run(turn);
+  EXPECT_EQ(cached_turn.usage.cached_tokens, 192);
+  expect_same(cached_turn, fresh_turn);
+  // Another salt shares nothing.
+  turn.cache_salt = "other";
+  EXPECT_EQ(run(turn).usage.cached_tokens, 0);
+  bench.engine.prefix_cache()->self_check();
+  EXPECT_EQ(bench.engine.prefix_cache()->stats().matched_tokens, 128 + 128 + 192);
+}
+
+// Two requests at once: the second takes over what the first has computed by then; and with few
+// pages the cache gives way.
+TEST(Engine, TheCacheGivesWayToRequests) {
+  const Request first = request(130, 5);
+  Request other = request(130, 6);
+  const Collector alone = run_alone(other);
+  Bench bench({.max_sequences = 2, .prefix_cache = true}, 5);
+  Collector a;
+  bench.engine.submit(first, a);
+  bench.run();
+  EXPECT_EQ(bench.rig.pages().n_free(), 3);  // two full pages are kept
+  Collector b;
+  Collector c;
+  bench.engine.submit(other, b);  // needs three: all that are free
+  bench.engine.submit(other, c);  // waits, or evicts
+  bench.run();
+  expect_same(b, alone);
+  expect_same(c, alone);
+  EXPECT_EQ(b.n_finished + c.n_finished, 2);
+  bench.engine.prefix_cache()->self_check();
+}
+
 TEST(Engine, StopsForEachReason) {
   Request r = request(4, 3, 0);
   const Collector all = run_alone(r);
