@@ -234,13 +234,15 @@ void measure_attend(const KernelTable& table, fathom::PageType type, int head_di
 
 int main(int argc, char** argv) {
   const fathom::CpuFeatures features = fathom::detect_cpu();
-  fathom::Isa cap = fathom::Isa::kVnni;
-  for (const fathom::Isa isa : {fathom::Isa::kScalar, fathom::Isa::kAvx2, fathom::Isa::kAvx512}) {
+  fathom::Isa cap = fathom::Isa::kAmx;
+  for (const fathom::Isa isa : fathom::kAllIsas) {
     cap = argc > 1 && fathom::name_of(isa) == argv[1] ? isa : cap;
   }
   const std::string only = argc > 2 ? argv[2] : "";
-  const KernelTable table = fathom::kernels::make_dispatch(features, cap, true, false).table;
-  fmt::print("{}, {}, K = {}\n", features.model, fathom::name_of(cap), kCols);
+  const auto dispatch =
+      fathom::kernels::make_dispatch(features, cap, cap != fathom::Isa::kAmx, false);
+  const KernelTable& table = dispatch.table;
+  fmt::print("{}, {}, K = {}\n", features.model, fathom::name_of(dispatch.isa), kCols);
   fmt::print(
       "         L2 M=1    L2 M=4    DRAM 2T   of read  M=512, 1T\n"
       "         GB/s      GB/s      GB/s                GOP/s\n");

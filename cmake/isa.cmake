@@ -2,22 +2,28 @@
 set(FATHOM_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(FATHOM_FLAGS_avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl)
 set(FATHOM_FLAGS_vnni ${FATHOM_FLAGS_avx512} -mavx512vnni)
+set(FATHOM_FLAGS_neon -march=armv8-a)
+set(FATHOM_FLAGS_dotprod -march=armv8.2-a+dotprod)
+set(FATHOM_FLAGS_i8mm -march=armv8.2-a+dotprod+i8mm)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(FATHOM_PLATFORM_ISAS avx2 avx512 vnni)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64|ARM64")
+  set(FATHOM_PLATFORM_ISAS neon dotprod i8mm)
+endif()
+set(FATHOM_ISAS "${FATHOM_PLATFORM_ISAS}" CACHE STRING "Instruction sets to build beside scalar")
 # GCC 12's own AVX-512 headers trip -W(maybe-)uninitialized (GCC bug 105593), so both are off for them.
 # Sanitized kernels are compiled with -O1, and checked for addresses only: the checks of undefined behaviour
 # at every pointer, and shadow memory for locals that live in registers, made one file of templates take
 # minutes. The scalar twins are checked in full.
 # No kernel throws; -fno-exceptions keeps a weak reference to the C++ personality out of their objects.
 function(fathom_add_isas room)
-  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    set(FATHOM_ISAS "")
-  endif()
   set(level -O3)
   if(FATHOM_SANITIZE)
     set(level -O1 -fno-sanitize=undefined $<$<CXX_COMPILER_ID:GNU>:--param=asan-stack=0>)
   endif()
   foreach(isa IN LISTS FATHOM_ISAS)
-    if(NOT DEFINED FATHOM_FLAGS_${isa})
-      message(FATAL_ERROR "FATHOM_ISAS: unknown instruction set '${isa}'")
+    if(NOT isa IN_LIST FATHOM_PLATFORM_ISAS)
+      message(FATAL_ERROR "FATHOM_ISAS: '${isa}' is not one of the sets of ${CMAKE_SYSTEM_PROCESSOR}: ${FATHOM_PLATFORM_ISAS}")
     endif()
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/kernels/${isa}/*.cc)
     if(NOT sources)

@@ -14,6 +14,6 @@ if(FATHOM_SANITIZE)  # no generator expression: the value may hold a comma
   target_link_options(fathom_flags INTERFACE -fsanitize=${FATHOM_SANITIZE})
 endif()
 find_program(FATHOM_MOLD mold)
-if(FATHOM_MOLD)
+if(FATHOM_MOLD AND NOT CMAKE_CROSSCOMPILING)
   target_link_options(fathom_flags INTERFACE -fuse-ld=mold)
 endif()

@@ -20,10 +20,10 @@ HARMLESS = "DW.ref.__gxx_personality_v0"
 OBJECT_FOLDER = re.compile(r"fathom_kernels_(\w+)\.dir")
 
 
-def exported_symbols(path: Path) -> list[tuple[str, str]]:
+def exported_symbols(path: Path, nm: str) -> list[tuple[str, str]]:
     """(letter, demangled name) of every symbol that the object defines for others."""
     text = subprocess.run(
-        ["nm", "-C", "--defined-only", path], check=True, capture_output=True, text=True
+        [nm, "-C", "--defined-only", path], check=True, capture_output=True, text=True
     ).stdout
     symbols = []
     for line in text.splitlines():
@@ -33,11 +33,11 @@ def exported_symbols(path: Path) -> list[tuple[str, str]]:
     return symbols
 
 
-def check_object(path: Path, isa: str) -> tuple[list[str], int]:
+def check_object(path: Path, isa: str, nm: str = "nm") -> tuple[list[str], int]:
     """Findings for one object, and how many fill_<set> it exports (a part of a set's table may have
     its own fill_<set>_<part>)."""
     allowed = re.compile(rf"fathom::kernels::(\w+::)?fill_{isa}(_\w+)?\(.*\)")
-    symbols = exported_symbols(path)
+    symbols = exported_symbols(path, nm)
     findings = [
         f"{path.name} of {isa} exports '{name}' ({letter}); only fill_{isa} may be seen from outside,"
         " put the rest in an anonymous namespace"
@@ -50,6 +50,7 @@ def check_object(path: Path, isa: str) -> tuple[list[str], int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=Path, help="a build folder in which the kernels are built")
+    parser.add_argument("--nm", default="nm", help="the nm of the objects' machine")
     parser.add_argument("isas", nargs="+", help="the sets that must be there")
     args = parser.parse_args()
 
@@ -61,7 +62,7 @@ def main() -> int:
         if not folder:
             continue
         isa, n_objects = folder.group(1), n_objects + 1
-        found, n_fills = check_object(path, isa)
+        found, n_fills = check_object(path, isa, args.nm)
         findings += found
         fills[isa] = fills.get(isa, 0) + n_fills
     findings += [

@@ -30,7 +30,8 @@ constexpr const char* kFooter = R"(Examples:
   fathom inspect -m model.gguf                    what is in the file
 
 Environment:
-  FATHOM_ISA   scalar, avx2, avx512, vnni or amx: the highest instruction set to use
+  FATHOM_ISA   scalar, avx2, avx512, vnni or amx (x86-64), neon, dotprod or i8mm (Arm): the highest
+               instruction set to use
   NO_COLOR     no colours on the terminal
 
 Exit status: 0 done; 1 failed; 2 wrong usage; 130 interrupted.)";

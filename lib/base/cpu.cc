@@ -1,4 +1,4 @@
-// CPUID, XGETBV and the environment.
+// CPUID, XGETBV, the auxiliary vector and the environment.
 #include "base/cpu.h"
 
 #include <fmt/format.h>
@@ -7,18 +7,23 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "base/error.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace fathom {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kIsaNames = {"scalar", "avx2", "avx512", "vnni", "amx"};
+constexpr std::array<std::string_view, std::size(kAllIsas)> kIsaNames = {
+    "scalar", "neon", "dotprod", "i8mm", "avx2", "avx512", "vnni", "amx"};
 
 #if defined(__x86_64__)
 
@@ -59,33 +64,8 @@ std::string brand_string() {
   return brand.substr(0, brand.find_last_not_of(' ') + 1);
 }
 
-#endif
-
-}  // namespace
-
-std::string_view name_of(Isa isa) {
-  return kIsaNames[static_cast<size_t>(isa)];
-}
-
-bool CpuFeatures::has(Isa isa) const {
-  switch (isa) {
-    case Isa::kScalar:
-      return true;
-    case Isa::kAvx2:
-      return avx2;
-    case Isa::kAvx512:
-      return avx512;
-    case Isa::kVnni:
-      return vnni;
-    case Isa::kAmx:
-      return amx;
-  }
-  return false;
-}
-
-CpuFeatures detect_cpu() {
+CpuFeatures read_cpu() {
   CpuFeatures features;
-#if defined(__x86_64__)
   features.model = brand_string();
   const Registers one = cpuid(1, 0);
   const Registers seven = cpuid(7, 0);
@@ -100,8 +80,83 @@ CpuFeatures detect_cpu() {
   features.vnni = features.avx512 && bit(seven.ecx, 11);
   features.amx =
       features.vnni && tiles && bit(seven.edx, 22) && bit(seven.edx, 24) && bit(seven.edx, 25);
-#endif
   return features;
+}
+
+#elif defined(__aarch64__)
+
+// The main id register, which the kernel lets a program read where HWCAP_CPUID says so.
+std::string core_name(unsigned long capabilities) {
+  if ((capabilities & HWCAP_CPUID) == 0) {
+    return "Arm";
+  }
+  uint64_t id = 0;
+  __asm__("mrs %0, midr_el1" : "=r"(id));
+  return fmt::format("Arm implementer {:#04x}, part {:#05x}", id >> 24 & 0xFF, id >> 4 & 0xFFF);
+}
+
+CpuFeatures read_cpu() {
+  CpuFeatures features;
+  const unsigned long first = getauxval(AT_HWCAP);
+  const unsigned long second = getauxval(AT_HWCAP2);
+  const auto all_of = [](unsigned long word, unsigned long bits) { return (word & bits) == bits; };
+  features.model = core_name(first);
+  features.neon = all_of(first, HWCAP_ASIMD);
+  // What -march=armv8.2-a+dotprod lets the compiler use, see cmake/isa.cmake.
+  features.dotprod =
+      features.neon && all_of(first, HWCAP_ASIMDDP | HWCAP_ASIMDRDM | HWCAP_ATOMICS | HWCAP_CRC32);
+  features.i8mm = features.dotprod && all_of(second, HWCAP2_I8MM);
+  features.arm_bf16 = features.neon && all_of(second, HWCAP2_BF16);
+  return features;
+}
+
+#else
+
+CpuFeatures read_cpu() {
+  return {};
+}
+
+#endif
+
+std::string listed_names() {
+  std::string names;
+  for (const std::string_view name : kIsaNames) {
+    names += names.empty() ? "" : ", ";
+    names += name;
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string_view name_of(Isa isa) {
+  return kIsaNames[static_cast<size_t>(isa)];
+}
+
+bool CpuFeatures::has(Isa isa) const {
+  switch (isa) {
+    case Isa::kScalar:
+      return true;
+    case Isa::kNeon:
+      return neon;
+    case Isa::kDotprod:
+      return dotprod;
+    case Isa::kI8mm:
+      return i8mm;
+    case Isa::kAvx2:
+      return avx2;
+    case Isa::kAvx512:
+      return avx512;
+    case Isa::kVnni:
+      return vnni;
+    case Isa::kAmx:
+      return amx;
+  }
+  return false;
+}
+
+CpuFeatures detect_cpu() {
+  return read_cpu();
 }
 
 Environment read_environment() {
@@ -120,7 +175,7 @@ Environment read_environment() {
     }
   }
   fail(ErrorCode::kInvalidArgument,
-       fmt::format("FATHOM_ISA: '{}' is not one of scalar, avx2, avx512, vnni, amx", isa));
+       fmt::format("FATHOM_ISA: '{}' is not one of {}", isa, listed_names()));
 }
 
 }  // namespace fathom

@@ -2,7 +2,6 @@
 // Called by ops. Read next: ops/cpu_matmul.cc for a user.
 #include "base/threads.h"
 
-#include <immintrin.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -23,7 +22,9 @@ constexpr auto kSpinTime = std::chrono::microseconds(50);
 
 void pause_cpu() {
 #if defined(__x86_64__)
-  _mm_pause();
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
 #endif
 }
 

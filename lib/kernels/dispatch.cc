@@ -95,6 +95,15 @@ void check_request(Isa cap, const std::vector<Isa>& built, const std::vector<Isa
 
 std::vector<KernelSet> built_sets() {
   std::vector<KernelSet> sets;
+#ifdef FATHOM_HAVE_NEON
+  sets.push_back({Isa::kNeon, fill_neon});
+#endif
+#ifdef FATHOM_HAVE_DOTPROD
+  sets.push_back({Isa::kDotprod, fill_dotprod});
+#endif
+#ifdef FATHOM_HAVE_I8MM
+  sets.push_back({Isa::kI8mm, fill_i8mm});
+#endif
 #ifdef FATHOM_HAVE_AVX2
   sets.push_back({Isa::kAvx2, fill_avx2});
 #endif

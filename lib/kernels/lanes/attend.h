@@ -1,5 +1,5 @@
 // Attention over the pages of one span in 16 lanes: lanes are tokens for scores, dims for values.
-// Called by avx2/fill.cc, avx512/fill.cc. Read next: kernels/scalar/attend.cc (the definition),
+// Called by lanes/pages.h. Read next: kernels/scalar/attend.cc (the definition),
 // lanes/float_matmul.h (both products are its register blocks).
 //
 // Per page: the list of rows that see some of it; scores of blocks of rows x 64 tokens into p; the

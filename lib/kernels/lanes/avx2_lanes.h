@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/lanes/avx2_sums.h"
+
 namespace fathom::kernels {
 namespace {
 
@@ -208,6 +210,8 @@ struct Avx2 {
         _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_shuffle_epi32(bytes, 0xD8));
   }
+
+  static void sum_codes(const int8_t* q, int32_t* half_sums) { avx2_sum_codes(q, half_sums); }
 
   static B load_bytes(const std::byte* p) { return load_int(p); }
 

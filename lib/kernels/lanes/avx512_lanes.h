@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/lanes/avx2_sums.h"
+
 namespace fathom::kernels {
 namespace {
 
@@ -149,6 +151,9 @@ struct Avx512 {
   static void store_i8(int8_t* p, I x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x));
   }
+
+  // Sums of the first and the last 16 of the 32 codes at q.
+  static void sum_codes(const int8_t* q, int32_t* half_sums) { avx2_sum_codes(q, half_sums); }
 
   // Bytes.
   static B load_bytes(const std::byte* p) { return _mm512_loadu_si512(p); }

@@ -1,5 +1,5 @@
 // Rows of activations times BF16 or F32 weights, few and many.
-// Called by avx2/fill.cc, avx512/fill.cc, lanes/attend.h. Read next: lanes/many.h,
+// Called by the float_matmul.cc of each set, lanes/attend.h. Read next: lanes/many.h,
 // kernels/scalar/matmul.cc.
 //
 //   BF16, per 32 k: even k and odd k in two fma chains from +0, f = f + (e + o): what AMX computes

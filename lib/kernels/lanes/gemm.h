@@ -1,12 +1,13 @@
 // Many rows of activations times integer weights: prefill, limited by arithmetic.
-// Called by avx2/fill.cc, vnni/fill.cc. Read next: lanes/gemv.h (the formula), lanes/many.h
-// (loops).
+// Called by the gemm.cc of each set. Read next: lanes/gemv.h (the formula), lanes/many.h (loops),
+// lanes/dot_block.h.
 //
 // A panel of kVectors groups x 512 k is widened once to byte codes and f32 scales (16 KB + 6 KB:
 // L1) and used by every row of a chunk. The register block, 32 outputs x 6 rows on AVX-512, takes
 // per 4 k: 2 loads, 6 broadcasts, 12 dot instructions; per 32 k: 24 fma (36 with a minimum).
 #pragma once
 
+#include "kernels/lanes/dot_block.h"
 #include "kernels/lanes/gemv.h"
 #include "kernels/lanes/many.h"
 
@@ -82,31 +83,16 @@ class PanelProduct {
   [[gnu::always_inline]] void unit(int u, const std::byte* codes, const int8_t* q,
                                    const int32_t* start, const float* d, const float* ds,
                                    F (&f)[kVectors][kR]) const noexcept {
-    Dot dot[kVectors][kR];
-    for (int m = 0; m < kR; ++m) {
-      for (int n = 0; n < kVectors; ++n) {
-        dot[n][m].init(kHasZero ? start[m] : kMagicBits);
-      }
-    }
-    unroll<kSteps>([&](auto step) {
-      constexpr int kV = decltype(step)::value;
-      B w[kVectors];
-      for (int n = 0; n < kVectors; ++n) {
-        w[n] = L::load_bytes(codes + (kV * kVectors + n) * 64);
-      }
-      for (int m = 0; m < kR; ++m) {
-        const auto x = L::set1_quad(q + 32 * m + 4 * kV);
-        for (int n = 0; n < kVectors; ++n) {
-          dot[n][m].add(kV, w[n], x);
-        }
-      }
-    });
+    const auto start_of_row = [start](int m) { return kHasZero ? start[m] : kMagicBits; };
+    DotBlock<L, Dot, kVectors, kR> dots;
+    dots.init(start_of_row);
+    dots.template multiply<kSteps>(codes, q);
     for (int n = 0; n < kVectors; ++n) {
       const int at = (u * kVectors + n) * 16;
       const F sw = L::load(scales_ + at);
       const F extra = L::load(extras_ + at);
       for (int m = 0; m < kR; ++m) {
-        const F sum = L::from_bits(dot[n][m].finish(kHasZero ? start[m] : kMagicBits));
+        const F sum = L::from_bits(dots.finish(n, m, start_of_row(m)));
         const F q_sum = L::set1(kHasZeros ? ds[m] : 0.0F);
         f[n][m] =
             L::fma(rounded_product<L, kConversion>(sum, sw, extra, q_sum), L::set1(d[m]), f[n][m]);
@@ -208,6 +194,10 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
         L::store_bytes(out + kV * kVectors * 64, Dot::prepare(lo));
         L::store_bytes(out + (kV + 4) * kVectors * 64, Dot::prepare(hi));
       });
+      if constexpr (requires { Dot::arrange(out); }) {  // lanes/dot_block.h of its own
+        static_assert(kVectors == 1);
+        Dot::arrange(out);
+      }
       for (int h = 0; h < kHalves; ++h) {
         const int at = (((first_block + b) * kHalves + h) * kVectors + n) * 16;
         const F sw = t.scales.scale(b * kHalves + h);

@@ -1,5 +1,5 @@
 // One to four rows of activations times integer weights: decode, limited by memory.
-// Called by avx2/fill.cc, vnni/fill.cc. Read next: lanes/weights.h, kernels/scalar/matmul.cc.
+// Called by the gemv.cc of each set. Read next: lanes/weights.h, kernels/scalar/matmul.cc.
 //
 //   S = 0x4B400000 + sum of (code - zero) * q        as a float: 12582912 + the exact sum
 //   f = fma(fma(S, sw, -12582912 * sw), da, f)       the inner fma is rn(sum * sw)
@@ -76,7 +76,7 @@ inline typename L::F rounded_product(typename L::F s, typename L::F sw, typename
   }
 }
 
-// W: a type of lanes/weights.h. Dot: VnniDot<bits> or Avx2Dot<bits>.
+// W: a type of lanes/weights.h. Dot: VnniDot<bits>, Avx2Dot<bits> or one of Arm.
 template <class W, class Dot, int kGroups, int kRows>
 class Gemv {
   using L = typename W::L;

@@ -1,5 +1,5 @@
 // K and V of one token into a page, and the joining of spans, in 16 lanes.
-// Called by avx2/fill.cc, avx512/fill.cc. Read next: base/paged_view.h (page layout),
+// Called by the attend.cc of each set. Read next: base/paged_view.h (page layout),
 // kernels/scalar/attend.cc.
 #pragma once
 

@@ -1,8 +1,6 @@
 // Row-wise kernels in 16 lanes: quantize activations, norms, gates, sums, rotation.
-// Called by avx2/fill.cc, avx512/fill.cc. Read next: kernels/scalar/rows.cc, lanes/math.h.
+// Called by the rows.cc of each set. Read next: kernels/scalar/rows.cc, lanes/math.h.
 #pragma once
-
-#include <immintrin.h>
 
 #include <cstdint>
 
@@ -38,17 +36,6 @@ template <class L>
   }
 }
 
-// Sums of the first and the last 16 of 32 codes. AVX2, which every set here has.
-inline void sum_codes(const int8_t* q, int32_t* half_sums) {
-  const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q));
-  const __m256i twos = _mm256_maddubs_epi16(_mm256_set1_epi8(1), codes);
-  __m256i fours = _mm256_madd_epi16(twos, _mm256_set1_epi16(1));
-  fours = _mm256_hadd_epi32(fours, fours);
-  fours = _mm256_hadd_epi32(fours, fours);
-  half_sums[0] = _mm256_cvtsi256_si32(fours);
-  half_sums[1] = _mm_cvtsi128_si32(_mm256_extracti128_si256(fours, 1));
-}
-
 // One 32-block (x0, x1 zero padded). NUMBERS: IEEE division, ties to even.
 template <class L>
 [[gnu::always_inline]] inline bool quantize_block(typename L::F x0, typename L::F x1,
@@ -77,7 +64,7 @@ template <class L>
   L::store_i8(q, L::to_int(L::mul(x0, inverse)));
   L::store_i8(q + 16, L::to_int(L::mul(x1, inverse)));
   int32_t* const half_sums = a.half_sums + 2 * slot;
-  sum_codes(q, half_sums);
+  L::sum_codes(q, half_sums);
   const int32_t sum = half_sums[0] + half_sums[1];
   a.d[slot] = d;
   a.ds[slot] = d * static_cast<float>(sum);

@@ -5,8 +5,6 @@
 // own copy with its own flags, and no symbol of one copy may ever be linked into another.
 #pragma once
 
-#include <immintrin.h>
-
 namespace fathom::kernels {
 namespace {
 
@@ -40,7 +38,7 @@ template <int kMax, class Fn>
 // without effect and drops the calls.
 [[gnu::always_inline]] inline void prefetch_lines(const void* p, int bytes) {
   for (int i = 0; i < bytes; i += 64) {
-    _mm_prefetch(static_cast<const char*>(p) + i, _MM_HINT_T0);
+    __builtin_prefetch(static_cast<const char*>(p) + i);
   }
 }
 

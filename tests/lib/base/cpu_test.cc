@@ -41,6 +41,48 @@ class ScopedVariable {
   std::string old_;
 };
 
+TEST(Cpu, LaterSetsContainEarlierOnes) {
+  const CpuFeatures features = detect_cpu();
+  EXPECT_TRUE(features.has(Isa::kScalar));
+  EXPECT_TRUE(!features.avx512 || features.avx2);
+  EXPECT_TRUE(!features.vnni || features.avx512);
+  EXPECT_TRUE(!features.amx || features.vnni);
+  EXPECT_TRUE(!features.dotprod || features.neon);
+  EXPECT_TRUE(!features.i8mm || features.dotprod);
+  EXPECT_FALSE(features.neon && features.avx2);
+  EXPECT_EQ(features.has(Isa::kNeon), features.neon);
+  EXPECT_EQ(features.has(Isa::kDotprod), features.dotprod);
+  EXPECT_EQ(features.has(Isa::kI8mm), features.i8mm);
+  EXPECT_EQ(features.has(Isa::kAvx2), features.avx2);
+  EXPECT_EQ(features.has(Isa::kAvx512), features.avx512);
+  EXPECT_EQ(features.has(Isa::kVnni), features.vnni);
+  EXPECT_EQ(features.has(Isa::kAmx), features.amx);
+}
+
+#if defined(__aarch64__)
+
+// The four bits of a register from `first` on: 0 without the feature.
+int field(uint64_t word, int first) {
+  return static_cast<int>(word >> first & 0xF);
+}
+
+// The kernel lets programs read these, and so does an emulator: another way to the same facts.
+TEST(Cpu, AgreesWithTheIdRegisters) {
+  uint64_t first = 0;
+  uint64_t second = 0;
+  __asm__("mrs %0, id_aa64isar0_el1" : "=r"(first));
+  __asm__("mrs %0, id_aa64isar1_el1" : "=r"(second));
+  const CpuFeatures features = detect_cpu();
+  EXPECT_TRUE(features.neon);
+  const bool is_v8_2 = field(first, 28) > 0 && field(first, 20) > 1 && field(first, 16) > 0;
+  EXPECT_EQ(features.dotprod, is_v8_2 && field(first, 44) > 0);
+  EXPECT_EQ(features.i8mm, features.dotprod && field(second, 52) > 0);
+  EXPECT_EQ(features.arm_bf16, field(second, 44) > 0);
+  EXPECT_TRUE(features.model.starts_with("Arm implementer 0x")) << features.model;
+}
+
+#else
+
 // The words of the first "flags" line that the kernel prints; empty when there is none.
 std::string kernel_flags() {
   std::ifstream info("/proc/cpuinfo");
@@ -51,18 +93,6 @@ std::string kernel_flags() {
     }
   }
   return {};
-}
-
-TEST(Cpu, LaterSetsContainEarlierOnes) {
-  const CpuFeatures features = detect_cpu();
-  EXPECT_TRUE(features.has(Isa::kScalar));
-  EXPECT_TRUE(!features.avx512 || features.avx2);
-  EXPECT_TRUE(!features.vnni || features.avx512);
-  EXPECT_TRUE(!features.amx || features.vnni);
-  EXPECT_EQ(features.has(Isa::kAvx2), features.avx2);
-  EXPECT_EQ(features.has(Isa::kAvx512), features.avx512);
-  EXPECT_EQ(features.has(Isa::kVnni), features.vnni);
-  EXPECT_EQ(features.has(Isa::kAmx), features.amx);
 }
 
 TEST(Cpu, AgreesWithTheKernel) {
@@ -82,8 +112,10 @@ TEST(Cpu, AgreesWithTheKernel) {
   EXPECT_EQ(features.vnni, avx512 && has("avx512_vnni"));
 }
 
+#endif
+
 TEST(Cpu, TheCapIsOneOfTheListedNames) {
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kVnni, Isa::kAmx}) {
+  for (const Isa isa : kAllIsas) {
     const ScopedVariable cap("FATHOM_ISA", std::string(name_of(isa)).c_str());
     const Environment environment = read_environment();
     EXPECT_TRUE(environment.has_isa_cap);
@@ -95,8 +127,9 @@ TEST(Cpu, TheCapIsOneOfTheListedNames) {
   }
   for (const char* wrong : {"AVX2", "sse", "avx2 ", "1"}) {
     const ScopedVariable cap("FATHOM_ISA", wrong);
-    test::expect_error([] { (void)read_environment(); }, ErrorCode::kInvalidArgument,
-                       {"FATHOM_ISA", wrong, "scalar, avx2, avx512, vnni, amx"});
+    test::expect_error(
+        [] { (void)read_environment(); }, ErrorCode::kInvalidArgument,
+        {"FATHOM_ISA", wrong, "scalar, neon, dotprod, i8mm, avx2, avx512, vnni, amx"});
   }
 }
 

@@ -15,22 +15,27 @@
 namespace fathom::kernels {
 namespace {
 
-CpuFeatures cpu_with(bool avx2, bool avx512, bool vnni) {
+CpuFeatures cpu_with_everything() {
   CpuFeatures features;
-  features.avx2 = avx2;
-  features.avx512 = avx512;
-  features.vnni = vnni;
+  features.avx2 = features.avx512 = features.vnni = features.amx = true;
+  features.neon = features.dotprod = features.i8mm = true;
   return features;
 }
 
 Isa isa_named(const std::string& name) {
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kVnni, Isa::kAmx}) {
-    if (name_of(isa) == name) {
-      return isa;
-    }
+  const auto found = std::find_if(std::begin(kAllIsas), std::end(kAllIsas),
+                                  [&](Isa isa) { return name_of(isa) == name; });
+  if (found == std::end(kAllIsas)) {
+    ADD_FAILURE() << "no set " << name;
+    return Isa::kScalar;
   }
-  ADD_FAILURE() << "no set " << name;
-  return Isa::kScalar;
+  return *found;
+}
+
+bool is_built(Isa isa) {
+  const std::vector<KernelSet> sets = built_sets();
+  return isa == Isa::kScalar || std::any_of(sets.begin(), sets.end(),
+                                            [&](const KernelSet& set) { return set.isa == isa; });
 }
 
 TEST(Dispatch, AMachineWithNothingGetsScalar) {
@@ -45,7 +50,7 @@ TEST(Dispatch, AMachineWithNothingGetsScalar) {
 }
 
 TEST(Dispatch, TheCapLimits) {
-  const CpuFeatures all = cpu_with(true, true, true);
+  const CpuFeatures all = cpu_with_everything();
   const Dispatch capped = make_dispatch(all, Isa::kScalar, true, false);
   EXPECT_EQ(capped.isa, Isa::kScalar);
   for (const KernelSet& set : built_sets()) {
@@ -57,9 +62,28 @@ TEST(Dispatch, TheCapLimits) {
   }
 }
 
+// A cap allows what stands before it in Isa: sets of two processors in one program would mix.
+TEST(Dispatch, TheSetsOfThisBuildAreOfOneProcessorAndRise) {
+  const std::vector<KernelSet> sets = built_sets();
+  const auto is_arm = [](const KernelSet& set) { return set.isa < Isa::kAvx2; };
+  for (size_t i = 1; i < sets.size(); ++i) {
+    EXPECT_LT(sets[i - 1].isa, sets[i].isa);
+    EXPECT_EQ(is_arm(sets[i - 1]), is_arm(sets[i]));
+  }
+}
+
 TEST(Dispatch, ImpossibleRequestsAreErrors) {
-  test::expect_error([] { make_dispatch(cpu_with(true, true, true), Isa::kAmx, true, false); },
-                     ErrorCode::kUnsupported, {"FATHOM_ISA=amx", "this build has no amx kernels"});
+  int n_missing = 0;  // those of the other processors at least
+  for (const Isa isa : kAllIsas) {
+    if (!is_built(isa)) {
+      ++n_missing;
+      const std::string name(name_of(isa));
+      test::expect_error([&] { make_dispatch(cpu_with_everything(), isa, true, false); },
+                         ErrorCode::kUnsupported,
+                         {"FATHOM_ISA=" + name, "this build has no " + name + " kernels"});
+    }
+  }
+  EXPECT_GE(n_missing, 3);
   for (const KernelSet& set : built_sets()) {
     test::expect_error(
         [&] { make_dispatch(CpuFeatures(), set.isa, true, false); }, ErrorCode::kUnsupported,

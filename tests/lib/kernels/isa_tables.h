@@ -23,15 +23,15 @@ struct IsaTable {
   KernelTable table;
 };
 
-// Tables capped at avx2, avx512 and vnni, as far as this CPU and this build go. No self-test: a
-// wrong kernel must show here.
+// Tables capped at each set above scalar that this CPU and this build have. No self-test: a wrong
+// kernel must show here.
 inline std::vector<IsaTable> tables_of_this_cpu() {
   std::vector<IsaTable> tables;
   const CpuFeatures features = detect_cpu();
-  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512, Isa::kVnni}) {
-    if (features.has(isa)) {
+  for (const KernelSet& set : built_sets()) {
+    if (features.has(set.isa)) {
       tables.push_back(
-          {std::string(name_of(isa)), make_dispatch(features, isa, false, false).table});
+          {std::string(name_of(set.isa)), make_dispatch(features, set.isa, false, false).table});
     }
   }
   return tables;

@@ -92,7 +92,7 @@ TEST(GoldenLogits, EverySetMeetsTheScalarHashes) {
   }
   ASSERT_EQ(golden.size(), cases().size());
   for (const Case& one : cases()) {
-    for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kVnni}) {
+    for (const Isa isa : kAllIsas) {
       if (detect_cpu().has(isa)) {
         EXPECT_EQ(run(one, isa), golden[one.name]) << one.name << " on " << name_of(isa);
       }

@@ -83,7 +83,7 @@ TEST_P(ModelByType, EveryInstructionSetGivesTheSameBits) {
   RigOptions scalar;
   scalar.isa = Isa::kScalar;
   const auto truth = run(sizes(), scalar, 9, 9);
-  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512, Isa::kVnni}) {
+  for (const Isa isa : kAllIsas) {
     if (!detect_cpu().has(isa)) {
       continue;
     }

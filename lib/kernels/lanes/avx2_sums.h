@@ -1,0 +1,24 @@
+// Sums of int8 codes by AVX2, which every x86 set has.
+// Called by lanes/avx2_lanes.h, lanes/avx512_lanes.h. Read next: lanes/rows.h.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace fathom::kernels {
+namespace {
+
+// Sums of the first and the last 16 of the 32 codes at q.
+inline void avx2_sum_codes(const int8_t* q, int32_t* half_sums) {
+  const __m256i codes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q));
+  const __m256i twos = _mm256_maddubs_epi16(_mm256_set1_epi8(1), codes);
+  __m256i fours = _mm256_madd_epi16(twos, _mm256_set1_epi16(1));
+  fours = _mm256_hadd_epi32(fours, fours);
+  fours = _mm256_hadd_epi32(fours, fours);
+  half_sums[0] = _mm256_cvtsi256_si32(fours);
+  half_sums[1] = _mm_cvtsi128_si32(_mm256_extracti128_si256(fours, 1));
+}
+
+}  // namespace
+}  // namespace fathom::kernels
