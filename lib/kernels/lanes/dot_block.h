@@ -1,6 +1,6 @@
 // The exact sums of a register block: kVectors x 16 outputs by kR rows, over one scale group.
-// Called by lanes/gemm.h. Read next: vnni/dot.h, avx2/dot.h; i8mm/dot.h has a block of its own,
-// which takes rows in pairs.
+// Called by lanes/gemm.h. Read next: vnni/dot.h, avx2/dot.h; dotprod/dot.h and i8mm/dot.h have
+// blocks of their own, which load 16 codes of a row at once and take rows in pairs.
 #pragma once
 
 #include <cstddef>
