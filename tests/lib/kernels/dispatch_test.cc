@@ -54,6 +54,9 @@ TEST(Dispatch, TheCapLimits) {
   const Dispatch capped = make_dispatch(all, Isa::kScalar, true, false);
   EXPECT_EQ(capped.isa, Isa::kScalar);
   for (const KernelSet& set : built_sets()) {
+    if (!detect_cpu().has(set.isa)) {
+      continue;  // its fill function may itself be vector code
+    }
     const Dispatch dispatch = make_dispatch(all, set.isa, true, false);
     EXPECT_EQ(dispatch.isa, set.isa);
     for (const EntryReport& report : dispatch.entries) {
