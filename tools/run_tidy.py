@@ -3,9 +3,9 @@
 
   run_tidy.py --tidy clang-tidy -p BUILD [--jobs N] SOURCE...
 
-A source counts as the same when its preprocessed text with comments, its command line, .clang-tidy and
-the program's version are the same; the memory is a file per source in
-${XDG_CACHE_HOME:-~/.cache}/fathom/tidy. Exit status 1 when clang-tidy found something.
+A source counts as the same when its preprocessed text with comments, its command line, the .clang-tidy
+files above it and the program's version are the same, wherever the repository lies; the memory is a file
+per source in ${XDG_CACHE_HOME:-~/.cache}/fathom/tidy. Exit status 1 when clang-tidy found something.
 Called by scripts/tidy. Read next: .clang-tidy.
 """
 
@@ -19,6 +19,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KEPT_FOR = 30 * 24 * 3600  # seconds
 
 
@@ -47,20 +48,41 @@ def preprocessed(entry):
     return done.stdout if done.returncode == 0 else None
 
 
-def key_of(entry, fixed):
+def without_root(text, root):
+    """The bytes with the repository's own path, as given and with links resolved, taken out."""
+    for path in sorted({os.path.abspath(root), os.path.realpath(root)}, key=len, reverse=True):
+        text = text.replace(os.fsencode(path), b"")
+    return text
+
+
+def configs_of(source, root):
+    """The text of every .clang-tidy that holds for the source, the nearest first."""
+    root = pathlib.Path(root).resolve()
+    texts = []
+    for folder in pathlib.Path(source).resolve().parents:
+        if (folder / ".clang-tidy").exists():
+            texts.append((folder / ".clang-tidy").read_bytes())
+        if folder == root:
+            break
+    return texts
+
+
+def key_of(entry, version, root=ROOT):
+    """The name under which a source is remembered, or None where there is no preprocessed text."""
     text = preprocessed(entry)
     if text is None:
         return None
-    digest = hashlib.sha256(fixed)
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    digest.update(entry["command"].replace(root, "").encode())
-    digest.update(text)
+    digest = hashlib.sha256()
+    parts = [version, *configs_of(entry["file"], root)]
+    parts += [without_root(part, root) for part in (entry["command"].encode(), text)]
+    for part in parts:
+        digest.update(b"%d:" % len(part) + part)
     return digest.hexdigest()
 
 
-def check(source, arguments, commands, fixed, folder):
+def check(source, arguments, commands, version, folder):
     entry = commands.get(os.path.realpath(source))
-    key = key_of(entry, fixed) if entry is not None else None
+    key = key_of(entry, version) if entry is not None else None
     if key is not None and (folder / key).exists():
         os.utime(folder / key)
         return True, "", True
@@ -90,12 +112,11 @@ def main():
     folder = cache_folder()
     forget_old(folder)
     version = subprocess.run([arguments.tidy, "--version"], capture_output=True).stdout
-    fixed = version + pathlib.Path(".clang-tidy").read_bytes()
     commands = commands_of(arguments.build)
     with ThreadPoolExecutor(arguments.jobs) as pool:
         results = list(
             pool.map(
-                lambda source: check(source, arguments, commands, fixed, folder),
+                lambda source: check(source, arguments, commands, version, folder),
                 arguments.sources,
             )
         )

@@ -18,6 +18,7 @@ import check_tests  # noqa: E402
 import check_tidy  # noqa: E402
 import room_index  # noqa: E402
 import rooms  # noqa: E402
+import run_tidy  # noqa: E402
 import test_summary  # noqa: E402
 
 
@@ -136,6 +137,51 @@ class TidyList(unittest.TestCase):
         self.assertEqual(found, ["'google-c' is cancelled further down"])
         self.assertIn("has no line", self.findings("bugprone-*", "-bugprone-a")[0])
         self.assertIn("an option is set", self.findings("google-c", text="- key: other-d.X")[0])
+
+
+class TidyMemory(unittest.TestCase):
+    """Two copies of one repository at different places."""
+
+    SOURCE = 'const char* file() { return __FILE__; }\n#include "x.h"\n'
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.roots = [Path(folder.name) / "one", Path(folder.name) / "another" / "two"]
+        for root in self.roots:
+            write(root, ".clang-tidy", "Checks: '*'\n")
+            write(root, "lib/x.h", "int twice(int x);\n")
+            write(root, "lib/x.cc", self.SOURCE)
+
+    def key(self, root: Path) -> str | None:
+        command = f"c++ -I{root}/lib -o x.o -c {root}/lib/x.cc"
+        entry = {"file": f"{root}/lib/x.cc", "directory": str(root), "command": command}
+        return run_tidy.key_of(entry, b"version", str(root))
+
+    def test_a_copy_at_another_place_is_known(self):
+        self.assertIsNotNone(self.key(self.roots[0]))
+        self.assertEqual(self.key(self.roots[0]), self.key(self.roots[1]))
+
+    def test_what_makes_a_source_new(self):
+        old = self.key(self.roots[0])
+        for name, text in (
+            ("lib/x.cc", self.SOURCE + "// A comment may hold NOLINT.\n"),
+            ("lib/x.h", "int twice(long x);\n"),
+            (".clang-tidy", "Checks: '-*'\n"),
+            ("lib/.clang-tidy", "InheritParentConfig: true\n"),
+        ):
+            path = write(self.roots[1], name, text)
+            self.assertNotEqual(self.key(self.roots[1]), old, name)
+            original = self.roots[0] / name
+            if original.exists():
+                path.write_text(original.read_text())
+            else:
+                path.unlink()
+        self.assertEqual(self.key(self.roots[1]), old)
+
+    def test_a_broken_source_has_no_key(self):
+        write(self.roots[0], "lib/x.cc", '#include "missing.h"\n')
+        self.assertIsNone(self.key(self.roots[0]))
 
 
 class Summary(unittest.TestCase):
