@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes src/codec/unicode_tables.gen.cc: which character is of which kind, as the reference tokenizers see it.
+"""Writes src/codec/unicode_*.gen.cc: which character is of which kind, as the reference tokenizers see it.
 
     tools/make_unicode_tables.py
 
@@ -12,7 +12,7 @@ import pathlib
 
 from tokenizers import Regex, normalizers, pre_tokenizers
 
-OUT = pathlib.Path(__file__).resolve().parent.parent / "src" / "codec" / "unicode_tables.gen.cc"
+CODEC = pathlib.Path(__file__).resolve().parent.parent / "src" / "codec"
 CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co"
 POINTS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 
@@ -51,11 +51,20 @@ def runs(kind_of):
     return out
 
 
-def table(name, comment, entries):
+def write_table(file, accessor, head, comment, entries):
+    """One file: the table, and the function that gives it."""
     words = [f"0x{(c << 8) | kind:08X}," for c, kind in entries]
-    lines = ["    " + " ".join(words[i : i + 8]) for i in range(0, len(words), 8)]
-    body = "\n".join(lines)
-    return f"// {comment}\nconstexpr uint32_t {name}[] = {{\n{body}\n}};\n"
+    body = "\n".join("    " + " ".join(words[i : i + 8]) for i in range(0, len(words), 8))
+    text = (
+        f"// {head}, by tools/make_unicode_tables.py.\n"
+        "// Called by codec/unicode. An entry is (first code point << 8) | kind, valid up to the next.\n"
+        '#include "codec/unicode_tables.h"\n\nnamespace fathom::codec {\n\nnamespace {\n\n'
+        f"// {comment}\n// clang-format off\nconstexpr uint32_t kRuns[] = {{\n{body}\n}};\n// clang-format on\n\n"
+        "}  // namespace\n\n"
+        f"std::span<const uint32_t> {accessor}() {{\n  return kRuns;\n}}\n\n"
+        "}  // namespace fathom::codec\n"
+    )
+    (CODEC / file).write_text(text, encoding="ascii")
 
 
 def main():
@@ -72,24 +81,20 @@ def main():
     ):
         for c in found:
             old[c] = old.get(c, 0) | bit
-    text = (
-        "// Made by tools/make_unicode_tables.py: kinds of characters as the reference sees them.\n"
-        "// Called by codec/unicode. An entry is (first code point << 8) | kind, valid up to the next.\n"
-        '#include "codec/unicode_tables.h"\n\nnamespace fathom::codec {\n\nnamespace {\n\n'
-        "// clang-format off\n"
-        + table(
-            "kCategories", "General category, numbered as Category in unicode.h.", runs(categories)
-        )
-        + "\n"
-        + table(
-            "kBertKinds", "Bits: 1 punctuation, 2 mark, 4 mark without width, 8 control.", runs(old)
-        )
-        + "// clang-format on\n\n}  // namespace\n\n"
-        "std::span<const uint32_t> category_runs() {\n  return kCategories;\n}\n\n"
-        "std::span<const uint32_t> bert_kind_runs() {\n  return kBertKinds;\n}\n\n"
-        "}  // namespace fathom::codec\n"
+    write_table(
+        "unicode_categories.gen.cc",
+        "category_runs",
+        "General categories of characters as the reference sees them",
+        "Numbered as Category in unicode.h.",
+        runs(categories),
     )
-    OUT.write_text(text, encoding="ascii")
+    write_table(
+        "unicode_bert_kinds.gen.cc",
+        "bert_kind_runs",
+        "Kinds of characters that the reference's BERT parts use",
+        "Bits: 1 punctuation, 2 mark, 4 mark without width, 8 control.",
+        runs(old),
+    )
 
 
 if __name__ == "__main__":

@@ -59,8 +59,8 @@ bool is_bert_kind(char32_t c, BertKind kind) {
 }  // namespace
 
 const CharTable& CharTable::get() {
-  static const CharTable table;
-  return table;
+  static const CharTable kTable;
+  return kTable;
 }
 
 CharTable::CharTable() {
