@@ -85,7 +85,7 @@ struct Expr {
   std::vector<ExprPtr> parts;
   std::vector<Operator> compares;
   std::unique_ptr<Object> owned;  // the constant's object: outlives `constant`
-  Value constant;
+  Value constant;  // kConst; of a plain kAttribute what it gives on a string: an undefined value
   std::unique_ptr<CallArguments> call;
   const Signature* builtin = nullptr;  // kFilter and kTest; null: unknown, an error when it runs
 };

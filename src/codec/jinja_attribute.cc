@@ -51,7 +51,6 @@ bool is_hashable(const Value& value) {
   switch (value.kind()) {
     case Kind::kList:
     case Kind::kDict:
-      return false;
     case Kind::kView:
       return false;
     case Kind::kTuple: {
@@ -115,7 +114,7 @@ Value plain_attribute(Runtime& runtime, const Value& object, std::string_view na
 // The attribute of the type, bound; an undefined value where the sandbox refuses it; kMissing.
 Value type_attribute(Runtime& runtime, const Value& object, std::string_view name) {
   if (const Signature* method = find_method(object.kind(), name)) {
-    return {Kind::kObject, new FunctionObject(*method, object)};
+    return make_function(*method, object);
   }
   if (is_unsafe_attribute(object.kind(), name)) {
     return Value::undefined(
@@ -170,13 +169,15 @@ Value Runtime::attribute(const Value& object, std::string_view name) {
   if (object.is(Kind::kUndefined) && !is_unsafe_attribute(Kind::kUndefined, name)) {
     refuse_undefined(object);
   }
-  Value value = type_attribute(*this, object, name);
-  if (value.is_missing() && object.is(Kind::kDict)) {
+  if (Value value = type_attribute(*this, object, name); !value.is_missing()) {
+    return value;
+  }
+  if (object.is(Kind::kDict)) {
     if (const Value* item = object.as<DictObject>().find(name)) {
       return *item;
     }
   }
-  return value.is_missing() ? Value::undefined_attribute(type_name(object), name) : value;
+  return Value::undefined_attribute(type_name(object), name);
 }
 
 Value Runtime::item(const Value& object, const Value& key) {
@@ -190,16 +191,17 @@ Value Runtime::item(const Value& object, const Value& key) {
   if (value.is_missing() && object.is(Kind::kObject)) {
     value = object.as<SpecialObject>().attribute(*this, "__getitem__");
   }
+  if (!value.is_missing()) {
+    return value;
+  }
   if (!key.is(Kind::kString)) {
-    return value.is_missing()
-               ? Value::undefined(fmt::format("{} object has no element {}", type_name(object),
-                                              to_text(*this, key).text()))
-               : value;
+    return Value::undefined(
+        fmt::format("{} object has no element {}", type_name(object), to_text(*this, key).text()));
   }
-  if (value.is_missing()) {
-    value = type_attribute(*this, object, key.text());
+  if (Value bound = type_attribute(*this, object, key.text()); !bound.is_missing()) {
+    return bound;
   }
-  return value.is_missing() ? Value::undefined_attribute(type_name(object), key.text()) : value;
+  return Value::undefined_attribute(type_name(object), key.text());
 }
 
 namespace {
@@ -254,8 +256,7 @@ Value LoopObject::attribute(Runtime& runtime, std::string_view name) {
   }
   if (name == "cycle" || name == "changed") {
     retain();
-    return {Kind::kObject,
-            new FunctionObject(name == "cycle" ? kCycle : kChanged, Value(Kind::kObject, this))};
+    return make_function(name == "cycle" ? kCycle : kChanged, Value(Kind::kObject, this));
   }
   return {};
 }

@@ -46,21 +46,21 @@ const Signature* find_container_method(std::string_view type, std::string_view n
 }  // namespace
 
 const Signature* find_filter(std::string_view name) {
-  static const Table table = make_table(
+  static const Table kTable = make_table(
       {text_filters(), html_filters(), list_filters(), select_filters(), value_filters()});
-  return find(table, name);
+  return find(kTable, name);
 }
 
 const Signature* find_test(std::string_view name) {
-  static const Table table = make_table({tests()});
-  return find(table, name);
+  static const Table kTable = make_table({tests()});
+  return find(kTable, name);
 }
 
 const Signature* find_method(Kind kind, std::string_view name) {
-  static const Table strings = make_table({string_methods(), string_split_methods()});
+  static const Table kStrings = make_table({string_methods(), string_split_methods()});
   switch (kind) {
     case Kind::kString:
-      return find(strings, name);
+      return find(kStrings, name);
     case Kind::kDict:
       return find_container_method("dict", name);
     case Kind::kList:

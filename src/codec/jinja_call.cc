@@ -81,6 +81,10 @@ std::string SpecialObject::print() const {
   return fmt::format("<{} object>", type());
 }
 
+Value make_function(const Signature& signature, Value self) {
+  return {Kind::kObject, new FunctionObject(signature, std::move(self))};
+}
+
 std::string_view FunctionObject::type() const {
   return self_.is_missing() ? "function" : "builtin_function_or_method";
 }
@@ -100,8 +104,9 @@ Value Runtime::call(const Value& callee, const Arguments& arguments) {
   if (!callee.is(Kind::kObject) || !callee.as<SpecialObject>().is_callable()) {
     refuse(fmt::format("'{}' object is not callable", type_name(callee)));
   }
-  const Value held = callee;  // a macro may assign its own name
-  return held.as<SpecialObject>().call(*this, arguments);
+  // A macro may assign its own name, and its object must live as long as the call.
+  const auto held = Ref<SpecialObject>::share(&callee.as<SpecialObject>());
+  return held->call(*this, arguments);
 }
 
 Value Runtime::call_filter(std::string_view name, const Value& self, const Arguments& arguments) {

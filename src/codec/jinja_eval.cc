@@ -19,6 +19,28 @@ Value Runtime::charged(Value value) {
   return value;
 }
 
+// The value where it lies, or null: names, constants and keys of dicts need no copy. It is valid
+// until something else is evaluated.
+const Value* Runtime::find_value(const Expr& expr) {
+  if (expr.kind == ExprKind::kConst) {
+    return &expr.constant;
+  }
+  if (expr.kind == ExprKind::kName) {
+    const Value& value = slot(expr.place);
+    return value.is_missing() ? nullptr : &value;
+  }
+  if (expr.kind != ExprKind::kAttribute || !expr.is_plain ||
+      expr.parts[0]->kind != ExprKind::kName) {
+    return nullptr;
+  }
+  const Value& object = slot(expr.parts[0]->place);
+  if (object.is(Kind::kDict)) {
+    return object.as<DictObject>().find(expr.text);
+  }
+  const bool is_str = object.is(Kind::kString) && !object.as<StringObject>().is_markup;
+  return is_str ? &expr.constant : nullptr;
+}
+
 Value Runtime::eval(const Expr& expr) {
   if (expr.kind == ExprKind::kConst) {
     return expr.constant;
@@ -40,7 +62,7 @@ Value Runtime::eval(const Expr& expr) {
     case ExprKind::kDict:
       return eval_dict(expr);
     case ExprKind::kNot:
-      return Value::boolean(!is_true(eval(*expr.parts[0])));
+      return Value::boolean(!is_true_expr(*expr.parts[0]));
     case ExprKind::kNegative:
       return negative(*this, eval(*expr.parts[0]));
     case ExprKind::kPositive:
@@ -66,6 +88,9 @@ Value Runtime::eval(const Expr& expr) {
     case ExprKind::kCondition:
       return eval_condition(expr);
     case ExprKind::kAttribute: {
+      if (const Value* value = find_value(expr)) {
+        return *value;
+      }
       const Value object = eval(*expr.parts[0]);
       line_ = expr.line;
       return expr.is_plain ? plain_attribute(object, expr.text) : attribute(object, expr.text);
@@ -124,7 +149,7 @@ Value Runtime::eval_dict(const Expr& expr) {
 }
 
 Value Runtime::eval_condition(const Expr& expr) {
-  if (is_true(eval(*expr.parts[1]))) {
+  if (is_true_expr(*expr.parts[1])) {
     return eval(*expr.parts[0]);
   }
   if (expr.parts[2] != nullptr) {
@@ -134,7 +159,20 @@ Value Runtime::eval_condition(const Expr& expr) {
       "the inline if-expression evaluated to false and no else section was defined");
 }
 
+// For if, elif and the operators that only ask whether something holds.
+bool Runtime::is_true_expr(const Expr& expr) {
+  const Value* value = find_value(expr);
+  return value != nullptr ? is_true(*value) : is_true(eval(expr));
+}
+
 Value Runtime::eval_compare(const Expr& expr) {
+  if (expr.compares.size() == 1 && expr.parts[1]->kind == ExprKind::kConst) {
+    // The usual case, a role: what lies somewhere beside a constant.
+    if (const Value* left = find_value(*expr.parts[0])) {
+      line_ = expr.line;
+      return Value::boolean(compare(*this, expr.compares[0], *left, expr.parts[1]->constant));
+    }
+  }
   Value left = eval(*expr.parts[0]);
   for (size_t i = 0; i < expr.compares.size(); ++i) {
     Value right = eval(*expr.parts[i + 1]);

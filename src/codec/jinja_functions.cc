@@ -16,10 +16,6 @@ namespace {
 
 constexpr int64_t kMaxRange = 100'000;  // jinja2's sandbox has the same
 
-Value make_function(const Signature& signature) {
-  return {Kind::kObject, new FunctionObject(signature, Value())};
-}
-
 Value range(Runtime& runtime, const Bound& args) {
   std::array<int64_t, 3> numbers = {0, 0, 1};
   const size_t n_given = args.has(2) ? 3 : args.has(1) ? 2 : 1;
@@ -107,18 +103,18 @@ class DictFunction : public SpecialObject {
   }
 
   Value call(Runtime& runtime, const Arguments& arguments) override {
-    static const Signature signature{"dict",
-                                     [](Runtime& run, const Bound& args) -> Value {
-                                       auto* dict = new DictObject;
-                                       Value value(Kind::kDict, dict);
-                                       *dict = make_dict(run, args);
-                                       return value;
-                                     },
-                                     "/",
-                                     0,
-                                     false,
-                                     true};
-    return call_builtin(runtime, signature, Value(), arguments);
+    static const Signature kDict{"dict",
+                                 [](Runtime& run, const Bound& args) -> Value {
+                                   auto* dict = new DictObject;
+                                   Value value(Kind::kDict, dict);
+                                   *dict = make_dict(run, args);
+                                   return value;
+                                 },
+                                 "/",
+                                 0,
+                                 false,
+                                 true};
+    return call_builtin(runtime, kDict, Value(), arguments);
   }
 };
 
@@ -165,8 +161,7 @@ class Cycler : public SpecialObject {
     }
     if (name == "next" || name == "reset") {
       retain();
-      return {Kind::kObject,
-              new FunctionObject(name == "next" ? kNext : kReset, Value(Kind::kObject, this))};
+      return make_function(name == "next" ? kNext : kReset, Value(Kind::kObject, this));
     }
     return name == "items" ? Value::tuple(items_)
            : name == "pos" ? Value::integer(static_cast<int64_t>(at_))

@@ -88,6 +88,9 @@ class FunctionObject : public SpecialObject {
   Value self_;
 };
 
+// A FunctionObject as a value. `signature` must be static; `self` is kMissing for a plain function.
+Value make_function(const Signature& signature, Value self = {});
+
 // Gives values one by one: next() is false at the end.
 struct IteratorObject : Object {
   std::function<bool(Runtime&, Value&)> next;

@@ -173,7 +173,11 @@ Runtime::Flow Runtime::run(const Stmt& statement) {
       out_->append(statement.text);
       break;
     case StmtKind::kOutput:
-      write(eval(*statement.exprs[0]));
+      if (const Value* value = find_value(*statement.exprs[0])) {
+        write(*value);
+      } else {
+        write(eval(*statement.exprs[0]));
+      }
       break;
     case StmtKind::kIf:
       return run_if(statement);
@@ -227,7 +231,7 @@ Runtime::Flow Runtime::run(const Stmt& statement) {
 
 Runtime::Flow Runtime::run_if(const Stmt& statement) {
   for (size_t i = 0; i < statement.exprs.size(); ++i) {
-    if (is_true(eval(*statement.exprs[i]))) {
+    if (is_true_expr(*statement.exprs[i])) {
       return run(statement.bodies[i]);
     }
   }

@@ -154,6 +154,8 @@ class Runtime {
   Value& slot(const Place& place);
 
   // codec/jinja_eval.cc: expressions
+  const Value* find_value(const Expr& expr);
+  bool is_true_expr(const Expr& expr);
   Value eval(const Expr& expr);
   Value eval_name(const Expr& expr);
   Value plain_attribute(const Value& object, const std::string& name);

@@ -68,6 +68,14 @@ struct Frame {
   bool in_loop = false;
 };
 
+// What a plain attribute gives on a string, made once: loops over the parts of a message ask for it
+// at every character where the message is a text.
+void keep_undefined(Expr& attribute) {
+  attribute.constant = Value::undefined_attribute("str", attribute.text);
+  attribute.constant.object()->make_immortal();
+  attribute.owned.reset(attribute.constant.object());
+}
+
 class Resolver {
  public:
   Program run(Body body) {
@@ -292,6 +300,9 @@ class Resolver {
         break;
       case ExprKind::kAttribute:
         expr.is_plain = !is_type_attribute(expr.text);
+        if (expr.is_plain) {
+          keep_undefined(expr);
+        }
         break;
       case ExprKind::kFilter:
       case ExprKind::kTest: {

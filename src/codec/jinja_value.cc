@@ -70,6 +70,9 @@ void dispose(Object* object) noexcept {
   list.is_busy = false;
 }
 
+Value::Value(Kind kind, Object* object, OriginId origin)
+    : kind_(kind), origin_(origin), bits_{.object = object} {}
+
 Value Value::none() {
   Value value;
   value.kind_ = Kind::kNone;

@@ -97,9 +97,9 @@ class Ref {
     return ref;
   }
 
-  T* get() const { return object_; }
+  [[nodiscard]] T* get() const { return object_; }
 
-  T* operator->() const { return object_; }
+  [[nodiscard]] T* operator->() const { return object_; }
 
   explicit operator bool() const { return object_ != nullptr; }
 
@@ -118,8 +118,7 @@ class Value {
   Value() : bits_{.integer = 0} {}
 
   // Takes over the reference of a new object.
-  Value(Kind kind, Object* object, OriginId origin = kTemplateOrigin)
-      : kind_(kind), origin_(origin), bits_{.object = object} {}
+  Value(Kind kind, Object* object, OriginId origin = kTemplateOrigin);
 
   Value(const Value& other) : kind_(other.kind_), origin_(other.origin_), bits_(other.bits_) {
     if (is_object()) {

@@ -19,6 +19,9 @@ namespace {
 constexpr std::string_view kWordSet = R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc})";
 constexpr std::string_view kLatinNumbers = R"(\xB2\xB3\xB9\xBC-\xBE)";
 
+// Intersections of classes in one expression. Each is a call inside of the one before.
+constexpr size_t kMostClasses = 100;
+
 class Translator {
  public:
   Translator(std::string_view regex, bool is_foreign) : regex_(regex), is_foreign_(is_foreign) {}
@@ -120,12 +123,11 @@ class Translator {
     }
     if ((c == 'p' || c == 'P' || c == 'x') && peek(2) == '{') {
       const size_t end = regex_.find('}', at_);
-      const std::string whole(
-          regex_.substr(at_, end == std::string_view::npos ? end : end + 1 - at_));
+      std::string whole(regex_.substr(at_, end == std::string_view::npos ? end : end + 1 - at_));
       at_ += whole.size();
       return whole;
     }
-    const std::string pair(regex_.substr(at_, 2));
+    std::string pair(regex_.substr(at_, 2));
     at_ += pair.size();
     return pair;
   }
@@ -145,8 +147,8 @@ class Translator {
         part += translate_escape(true);
       } else if (is_foreign_ && peek() == '&' && peek(1) == '&') {
         at_ += 2;
-        whole += "(?=" + part + "])";
-        if (part[1] == '^' || peek() != '[') {
+        whole.append("(?=").append(part).append("])");
+        if (part[1] == '^' || peek() != '[' || ++n_classes_ > kMostClasses) {
           refuse("this intersection of classes");
         }
         part = translate_class();
@@ -154,7 +156,8 @@ class Translator {
           refuse("this intersection of classes");
         }
         ++at_;
-        return "(?:" + whole + part + ")";
+        whole.insert(0, "(?:");
+        return whole.append(part).append(")");
       } else if (is_foreign_ && peek() == '[' && peek(1) != ':') {
         refuse("a class inside a class");
       } else {
@@ -162,6 +165,9 @@ class Translator {
         ++at_;
       }
       is_first = false;
+    }
+    if (at_ >= regex_.size()) {
+      refuse("a class without its end");
     }
     ++at_;
     return part + "]";
@@ -171,6 +177,7 @@ class Translator {
   bool is_foreign_;
   size_t at_ = 0;
   std::string out_;
+  size_t n_classes_ = 0;        // second operands of intersections so far
   size_t atom_ = 0;             // where the last atom begins in out_
   std::vector<size_t> groups_;  // where the open groups begin
 };

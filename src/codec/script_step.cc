@@ -179,7 +179,8 @@ std::string make_regex() {
     const std::string kind = R"(\p{sc:)" + std::string(script) + "}";
     const bool is_common = script == "Common";
     const std::string one = is_common ? R"((?![\x20\x{30FC}])\p{sc:Common})" : kind;
-    regex += "|" + one + "(?:" + one + R"(|[\x20\p{sc:Unknown}])*)";
+    regex.append("|").append(one).append("(?:").append(one);
+    regex += R"(|[\x20\p{sc:Unknown}])*)";
   }
   return regex;
 }
