@@ -26,15 +26,29 @@ const json& case_file() {
   return file;
 }
 
+// A model with the values that several files share put in, and its texts numbered.
+void complete(json& model) {
+  for (const char* key : {"vocab", "merges"}) {
+    if (model.contains(key) && model.at(key).is_string()) {
+      model[key] = case_file().at("shared").at(model.at(key).get<std::string>().substr(1));
+    }
+  }
+  json& vocabulary = model.at("vocab");
+  if (vocabulary.is_array() && vocabulary.at(0).is_string()) {
+    json ids = json::object();
+    for (const json& text : vocabulary) {
+      ids[text.get<std::string>()] = ids.size();
+    }
+    vocabulary = ids;
+  }
+}
+
 std::unique_ptr<TextTokenizer> make(const json& family) {
   const std::string kind = family.at("kind");
   const std::string name = family.at("name");
   if (kind == "tokenizer.json") {
     json file = family.at("file");
-    json& vocabulary = file.at("model").at("vocab");
-    if (vocabulary == "@letters") {
-      vocabulary = case_file().at("vocabularies").at("letters");
-    }
+    complete(file.at("model"));
     return std::make_unique<TextTokenizer>(read_tokenizer_json(file.dump(), name));
   }
   if (kind == "sentencepiece") {
@@ -56,16 +70,38 @@ std::string stream(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, 
   return text;
 }
 
+// `whole` and `shown`: the texts with and without control tokens; null where the reference has
+// none.
 void check_decoding(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, const json& whole,
-                    const json& without_control, const std::string& where) {
+                    const json& shown, const std::string& where) {
   for (const bool special : {true, false}) {
-    const json& expected = special ? whole : without_control;
+    const json& expected = special ? whole : shown;
     if (expected.is_null()) {
       continue;
     }
     EXPECT_EQ(tokenizer.decode(ids, special), expected.get<std::string>()) << where;
     EXPECT_EQ(stream(tokenizer, ids, special), expected.get<std::string>()) << where;
   }
+}
+
+// Position `i` of a case: a text, null, or `same` where the file says true.
+json text_of(const json& row, size_t i, const json& same) {
+  const json value = i < row.size() ? row.at(i) : json();
+  return value == true ? same : value;
+}
+
+// [text's place, [1: add_special, 2: parse_special, ...], ids, whole, shown]
+void check_case(const Tokenizer& tokenizer, const json& row, const std::string& name) {
+  const json text = case_file().at("texts").at(row.at(0).get<size_t>());
+  const auto ids = row.at(2).get<std::vector<TokenId>>();
+  const std::string where = name + ": " + text.dump();
+  for (const json& bits : row.at(1)) {
+    const int set = bits.get<int>();
+    const EncodeOptions options{.add_special = (set & 1) != 0, .parse_special = (set & 2) != 0};
+    EXPECT_EQ(tokenizer.encode(text.get<std::string>(), options), ids) << where;
+  }
+  const json whole = text_of(row, 3, text);
+  check_decoding(tokenizer, ids, whole, text_of(row, 4, whole), where);
 }
 
 class ReferenceFiles : public ::testing::TestWithParam<std::string> {};
@@ -78,16 +114,13 @@ TEST_P(ReferenceFiles, GiveTheReferencesIdsAndTexts) {
       continue;
     }
     const auto tokenizer = make(family);
-    for (const json& c : family.at("cases")) {
-      const auto text = c.at(0).get<std::string>();
-      const EncodeOptions options{.add_special = c.at(1), .parse_special = c.at(2)};
-      const auto ids = c.at(3).get<std::vector<TokenId>>();
-      EXPECT_EQ(tokenizer->encode(text, options), ids) << name << ": " << c.at(0).dump();
-      check_decoding(*tokenizer, ids, c.at(4), c.at(5), name + ": " + c.at(0).dump());
+    for (const json& row : family.at("cases")) {
+      check_case(*tokenizer, row, name);
       ++n_run;
     }
-    for (const json& c : family.at("decode")) {
-      check_decoding(*tokenizer, c.at(0), c.at(1), c.at(2), name + ": " + c.at(0).dump());
+    for (const json& row : family.at("decode")) {
+      check_decoding(*tokenizer, row.at(0), row.at(1), text_of(row, 2, row.at(1)),
+                     name + ": " + row.at(0).dump());
     }
   }
   EXPECT_GT(n_run, 10u);
