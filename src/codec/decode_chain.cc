@@ -6,7 +6,8 @@
 
 namespace fathom::codec {
 
-DecodeChain::DecodeChain(std::vector<DecodeStepPtr> steps, std::span<const std::string> texts)
+DecodeChain::DecodeChain(std::vector<DecodeStepPtr> steps, size_t n_vocab,
+                         const AppendText& append_text)
     : steps_(std::move(steps)) {
   while (n_mapped_ < steps_.size() && steps_[n_mapped_]->map("").has_value()) {
     fused_by_map_ = fused_by_map_ || steps_[n_mapped_]->fuses();
@@ -15,22 +16,20 @@ DecodeChain::DecodeChain(std::vector<DecodeStepPtr> steps, std::span<const std::
       break;  // what comes after sees one token only
     }
   }
-  size_t n_bytes = 0;
-  for (const std::string& text : texts) {
-    n_bytes += text.size();
-  }
-  arena_.reserve(n_bytes);
-  offsets_.reserve(texts.size() + 1);
+  arena_.reserve(n_vocab * 8);  // what entries of large vocabularies have on average
+  offsets_.reserve(n_vocab + 1);
   offsets_.push_back(0);
-  for (const std::string& text : texts) {
+  std::string text;
+  for (size_t id = 0; id < n_vocab; ++id) {
     if (n_mapped_ == 0) {
-      arena_ += text;
+      append_text(id, arena_);
     } else {
-      std::string mapped = *steps_[0]->map(text);
-      for (size_t i = 1; i < n_mapped_; ++i) {
-        mapped = *steps_[i]->map(mapped);
+      text.clear();
+      append_text(id, text);
+      for (size_t i = 0; i < n_mapped_; ++i) {
+        text = *steps_[i]->map(text);
       }
-      arena_ += mapped;
+      arena_ += text;
     }
     offsets_.push_back(arena_.size());
   }

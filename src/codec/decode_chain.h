@@ -2,8 +2,9 @@
 // Called by codec/text_tokenizer. Read next: codec/decode_chain.cc, codec/decode_step.h.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +16,11 @@ namespace fathom::codec {
 
 class DecodeChain {
  public:
-  // `texts` [n_vocab]: the entries as the first step takes them.
-  DecodeChain(std::vector<DecodeStepPtr> steps, std::span<const std::string> texts);
+  // Adds the text of entry `id` to `out`, as the first step takes it.
+  using AppendText = std::function<void(size_t id, std::string& out)>;
+
+  // Asks for each of the `n_vocab` entries once, in order.
+  DecodeChain(std::vector<DecodeStepPtr> steps, size_t n_vocab, const AppendText& append_text);
 
   // What `id` gives when it follows other tokens; bytes of a byte token may be part of a character.
   [[nodiscard]] std::string bytes_of(TokenId id) const;

@@ -94,22 +94,22 @@ MergeTable read_merges(const weights::Metadata& metadata, const PieceIndex& inde
   return builder.finish();
 }
 
+// How a pipeline decodes its entries.
+using EntryText = void (*)(const Vocabulary& vocabulary, size_t id, std::string& out);
+
+DecodeChain::AppendText texts_of(const Pipeline& pipeline, EntryText append) {
+  return [vocabulary = pipeline.vocabulary.get(), append](size_t id, std::string& out) {
+    append(*vocabulary, id, out);
+  };
+}
+
 // User-defined entries are stored raw. Where such a text happens to consist of letters of the byte
 // alphabet ("ü"), it is spelled in that alphabet, so that decoding gives it back.
-std::vector<std::string> list_byte_level_texts(const Vocabulary& vocabulary) {
-  std::vector<std::string> texts;
-  for (size_t id = 0; id < vocabulary.texts.size(); ++id) {
-    const std::string& text = vocabulary.texts[id];
-    const bool is_raw = vocabulary.kinds[id] == TokenKind::kUserDefined &&
-                        std::any_of(text.begin(), text.end(), [](char c) { return c < 0; });
-    if (is_raw && texts.empty()) {
-      texts = vocabulary.texts;
-    }
-    if (is_raw) {
-      texts[id] = to_byte_alphabet(text);
-    }
-  }
-  return texts;
+void append_byte_level_text(const Vocabulary& vocabulary, size_t id, std::string& out) {
+  const std::string& text = vocabulary.texts[id];
+  const bool is_raw = vocabulary.kinds[id] == TokenKind::kUserDefined &&
+                      std::any_of(text.begin(), text.end(), [](char c) { return c < 0; });
+  out += is_raw ? to_byte_alphabet(text) : text;
 }
 
 Pipeline make_byte_level(const weights::Metadata& metadata) {
@@ -120,12 +120,8 @@ Pipeline make_byte_level(const weights::Metadata& metadata) {
   const bool says_bos = metadata.contains("tokenizer.ggml.add_bos_token");
   vocabulary.add_bos = says_bos ? vocabulary.add_bos : pre.add_bos;
   vocabulary.add_space_prefix = false;  // some files set it; the byte-level reference has none
-  PieceIndex index(vocabulary.texts);
-  for (size_t id = 0; id < vocabulary.texts.size(); ++id) {
-    if (vocabulary.kinds[id] != TokenKind::kControl) {
-      index.insert(static_cast<TokenId>(id));
-    }
-  }
+  PieceIndex index =
+      index_pieces(vocabulary, [](TokenKind kind) { return kind != TokenKind::kControl; });
   MergeTable merges = read_merges(metadata, index);
   auto model = std::make_unique<BpeModel>(
       std::move(index), std::move(merges),
@@ -138,7 +134,7 @@ Pipeline make_byte_level(const weights::Metadata& metadata) {
   std::vector<PreTokenizerStepPtr> steps;
   steps.push_back(make_rule_step(pre.split));
   pipeline.pre_tokenizer = PreTokenizer(std::move(steps));
-  pipeline.decode_texts = list_byte_level_texts(vocabulary);
+  pipeline.decode_text = texts_of(pipeline, append_byte_level_text);
   pipeline.decode_steps.push_back(make_decode_byte_level());
   pipeline.decode_steps.push_back(make_decode_repair(false));
   return pipeline;
@@ -170,7 +166,7 @@ Pipeline make_sentencepiece(const weights::Metadata& metadata) {
   pipeline.keeps_text = model->spells_all() && !(has_cuts && vocabulary.add_space_prefix);
   pipeline.model = std::move(model);
   pipeline.normalizer = make_blank_normalizer(vocabulary.add_space_prefix);
-  pipeline.decode_texts = list_piece_texts(vocabulary);
+  pipeline.decode_text = texts_of(pipeline, append_piece_text);
   pipeline.decode_steps.push_back(make_decode_repair(false));
   if (vocabulary.add_space_prefix) {
     pipeline.decode_steps.push_back(make_decode_first_blank(false));
@@ -224,24 +220,20 @@ Pipeline make_unigram(const weights::Metadata& metadata) {
       UnigramModel::Options{
           .unk = vocabulary.unk, .byte_fallback = has_bytes, .rates_user_defined = true});
   pipeline.normalizer = make_piece_normalizer(std::move(normalizer));
-  pipeline.decode_texts = list_piece_texts(vocabulary);
+  pipeline.decode_text = texts_of(pipeline, append_piece_text);
   pipeline.decode_steps.push_back(make_decode_first_blank(removes_blanks));
   pipeline.decode_steps.push_back(make_decode_repair(true));
   return pipeline;
 }
 
 // Pieces inside a word get back the "##" that the format leaves out, words lose their U+2581.
-std::vector<std::string> list_word_piece_texts(const Vocabulary& vocabulary) {
-  std::vector<std::string> texts;
-  for (size_t id = 0; id < vocabulary.texts.size(); ++id) {
-    const std::string& text = vocabulary.texts[id];
-    if (text.starts_with(kBlank)) {
-      texts.push_back(text.substr(kBlank.size()));
-    } else {
-      texts.push_back((vocabulary.kinds[id] == TokenKind::kNormal ? "##" : "") + text);
-    }
+void append_word_piece_text(const Vocabulary& vocabulary, size_t id, std::string& out) {
+  const std::string_view text = vocabulary.texts[id];
+  if (text.starts_with(kBlank)) {
+    out += text.substr(kBlank.size());
+  } else {
+    out.append(vocabulary.kinds[id] == TokenKind::kNormal ? "##" : "").append(text);
   }
-  return texts;
 }
 
 // A file does not say whether its model knows capital letters; its pieces do.
@@ -260,12 +252,8 @@ Pipeline make_word_piece(const weights::Metadata& metadata) {
   Pipeline pipeline;
   pipeline.vocabulary = std::make_unique<Vocabulary>(read_vocabulary(metadata));
   Vocabulary& vocabulary = *pipeline.vocabulary;
-  PieceIndex index(vocabulary.texts);
-  for (size_t id = 0; id < vocabulary.texts.size(); ++id) {
-    if (vocabulary.kinds[id] == TokenKind::kNormal) {
-      index.insert(static_cast<TokenId>(id));
-    }
-  }
+  PieceIndex index =
+      index_pieces(vocabulary, [](TokenKind kind) { return kind == TokenKind::kNormal; });
   pipeline.model = std::make_unique<WordPieceModel>(
       std::move(index),
       WordPieceOptions{
@@ -285,7 +273,7 @@ Pipeline make_word_piece(const weights::Metadata& metadata) {
   };
   around("tokenizer.ggml.cls_token_id", vocabulary.bos, pipeline.prefix);
   around("tokenizer.ggml.seperator_token_id", vocabulary.eos, pipeline.suffix);
-  pipeline.decode_texts = list_word_piece_texts(vocabulary);
+  pipeline.decode_text = texts_of(pipeline, append_word_piece_text);
   pipeline.decode_steps.push_back(make_decode_word_piece("##", true));
   return pipeline;
 }

@@ -26,13 +26,7 @@ constexpr int64_t kMostIds = int64_t{1} << 24;
 }
 
 PieceIndex index_texts(const Vocabulary& vocabulary) {
-  PieceIndex index(vocabulary.texts);
-  for (size_t id = 0; id < vocabulary.texts.size(); ++id) {
-    if (vocabulary.kinds[id] != TokenKind::kUnused) {
-      index.insert(static_cast<TokenId>(id));
-    }
-  }
-  return index;
+  return index_pieces(vocabulary, [](TokenKind kind) { return kind != TokenKind::kUnused; });
 }
 
 // The id of "unk_token". The reference looks it up when it meets something unknown; a file whose

@@ -14,7 +14,7 @@
 
 namespace fathom::codec {
 
-// The "model" object. Texts lie in the parser and stay until it goes.
+// The "model" object. Texts lie in the file or its scanner and stay until they go.
 struct JsonModel {
   struct Entry {
     std::string_view text;

@@ -47,8 +47,8 @@ NormalizerPtr make_bert_normalizer(const BertOptions& options);
 
 // As SentencePiece normalizes: character map (longest prefix), blanks joined, U+2581 for blanks.
 struct PieceNormalizerOptions {
-  Charmap charmap;                           // empty: texts stay as they are
-  std::vector<std::string> protected_texts;  // user-defined symbols: not changed
+  Charmap charmap = {};                           // empty: texts stay as they are
+  std::vector<std::string> protected_texts = {};  // user-defined symbols: not changed
   bool add_dummy_prefix = true;
   bool remove_extra_blanks = false;
   bool escape_blanks = true;

@@ -3,6 +3,7 @@
 #include "codec/piece_index.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -12,6 +13,7 @@ namespace fathom::codec {
 namespace {
 
 constexpr uint64_t kFactor = 0x9E3779B97F4A7C15u;
+constexpr size_t kBatch = 32;  // look-ups that wait for memory together
 
 uint64_t load(const char* at, size_t n_bytes) {
   uint64_t word = 0;
@@ -47,7 +49,7 @@ uint64_t hash_text(std::string_view text) {
 PieceIndex::PieceIndex(std::span<const std::string> texts)
     : texts_(texts), slots_(std::bit_ceil(texts.size() + texts.size() / 3 + 16)) {}
 
-bool PieceIndex::insert_entry(std::string_view text, int32_t entry) {
+bool PieceIndex::insert_entry(std::string_view text, uint64_t hash, int32_t entry) {
   if (4 * (n_used_ + 1) > 3 * slots_.size()) {
     std::vector<Slot> old(slots_.size() * 2);
     std::swap(old, slots_);
@@ -58,7 +60,6 @@ bool PieceIndex::insert_entry(std::string_view text, int32_t entry) {
       }
     }
   }
-  const uint64_t hash = hash_text(text);
   Slot& slot = slots_[slot_of(text, hash)];
   if (slot.entry >= 0) {
     return false;
@@ -71,15 +72,47 @@ bool PieceIndex::insert_entry(std::string_view text, int32_t entry) {
 
 bool PieceIndex::insert(TokenId id) {
   const std::string& text = texts_[static_cast<size_t>(id)];
-  return text.empty() || insert_entry(text, id);
+  return text.empty() || insert_entry(text, hash_text(text), id);
+}
+
+void PieceIndex::insert_all(std::span<const TokenId> ids) {
+  std::array<uint64_t, kBatch> hashes;
+  while (!ids.empty()) {
+    const size_t n = std::min(kBatch, ids.size());
+    for (size_t i = 0; i < n; ++i) {
+      hashes[i] = hash_text(texts_[static_cast<size_t>(ids[i])]);
+      prefetch(hashes[i]);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      const std::string& text = texts_[static_cast<size_t>(ids[i])];
+      if (!text.empty()) {
+        insert_entry(text, hashes[i], ids[i]);
+      }
+    }
+    ids = ids.subspan(n);
+  }
 }
 
 void PieceIndex::insert_alias(std::string text, TokenId id) {
   const auto entry = static_cast<int32_t>(texts_.size() + aliases_.size());
   aliases_.push_back({std::move(text), id});
-  if (!insert_entry(aliases_.back().text, entry)) {
+  const std::string& added = aliases_.back().text;
+  if (!insert_entry(added, hash_text(added), entry)) {
     aliases_.pop_back();
   }
+}
+
+PieceIndex index_pieces(const Vocabulary& vocabulary, bool (*is_piece)(TokenKind kind)) {
+  PieceIndex index(vocabulary.texts);
+  std::vector<TokenId> ids;
+  ids.reserve(vocabulary.texts.size());
+  for (size_t id = 0; id < vocabulary.texts.size(); ++id) {
+    if (is_piece(vocabulary.kinds[id])) {
+      ids.push_back(static_cast<TokenId>(id));
+    }
+  }
+  index.insert_all(ids);
+  return index;
 }
 
 std::optional<TokenId> PieceIndex::find(std::string_view text) const {

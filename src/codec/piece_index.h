@@ -28,6 +28,9 @@ class PieceIndex {
   // an equal one was there.
   bool insert(TokenId id);
 
+  // The same for many, in their order, several look-ups at a time.
+  void insert_all(std::span<const TokenId> ids);
+
   // Adds another text for `id`.
   void insert_alias(std::string text, TokenId id);
 
@@ -89,7 +92,7 @@ class PieceIndex {
     return at;
   }
 
-  bool insert_entry(std::string_view text, int32_t entry);
+  bool insert_entry(std::string_view text, uint64_t hash, int32_t entry);
 
   std::span<const std::string> texts_;
   std::deque<Alias> aliases_;
@@ -97,5 +100,9 @@ class PieceIndex {
   size_t n_used_ = 0;
   size_t longest_ = 0;
 };
+
+// The index over vocabulary.texts, which must outlive it, with the entries of the kinds that
+// `is_piece` names.
+PieceIndex index_pieces(const Vocabulary& vocabulary, bool (*is_piece)(TokenKind kind));
 
 }  // namespace fathom::codec

@@ -36,6 +36,8 @@ SentencePieceModel::SentencePieceModel(const Vocabulary& vocabulary, std::string
   }
   byte_ids_.fill(-1);
   std::vector<TextSet::Entry> frozen;
+  std::vector<TokenId> ids;  // of pieces that stand in the index as they are
+  ids.reserve(v.texts.size());
   for (size_t i = 0; i < v.texts.size(); ++i) {
     const auto id = static_cast<TokenId>(i);
     const std::string& text = v.texts[i];
@@ -57,12 +59,15 @@ SentencePieceModel::SentencePieceModel(const Vocabulary& vocabulary, std::string
     if (has_blank) {
       const std::string respelled = replace_all(text, " ", kBlank);
       cuts_.add_piece(respelled);
+      pieces_.insert_all(ids);  // of two equal texts the first counts
+      ids.clear();
       pieces_.insert_alias(respelled, id);
     } else {
       cuts_.add_piece(text);
-      pieces_.insert(id);
+      ids.push_back(id);
     }
   }
+  pieces_.insert_all(ids);
   frozen_ = TextSet(std::move(frozen));
   has_all_bytes_ = std::find(byte_ids_.begin(), byte_ids_.end(), -1) == byte_ids_.end();
   has_blank_ = pieces_.find(kBlank).has_value();

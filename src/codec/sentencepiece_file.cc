@@ -271,11 +271,14 @@ Pipeline read_sentencepiece_model(std::string_view bytes, std::string_view path)
   if (vocabulary.add_eos) {
     pipeline.suffix.push_back(*vocabulary.eos);
   }
-  pipeline.decode_texts = list_piece_texts(vocabulary);
-  if (vocabulary.unk) {
-    pipeline.decode_texts[static_cast<size_t>(*vocabulary.unk)] = proto.unk_surface;
-    pipeline.shows_unknown = true;
-  }
+  pipeline.decode_text = [&vocabulary, surface = proto.unk_surface](size_t id, std::string& out) {
+    if (vocabulary.unk && id == static_cast<size_t>(*vocabulary.unk)) {
+      out += surface;
+    } else {
+      append_piece_text(vocabulary, id, out);
+    }
+  };
+  pipeline.shows_unknown = vocabulary.unk.has_value();
   if (proto.add_dummy_prefix || proto.remove_extra_blanks) {
     pipeline.decode_steps.push_back(
         make_decode_first_blank(proto.remove_extra_blanks, proto.unk_surface));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
@@ -179,18 +180,26 @@ uint64_t TextTokenizer::count_steps(std::string_view text) const {
 const DecodeChain& TextTokenizer::chain() const {
   std::call_once(chain_once_, [&] {
     // The texts of added tokens that are matched in the normalized text are normalized as well.
-    std::vector<std::string> texts = pipeline_.decode_texts;
-    if (texts.empty()) {
-      texts = vocabulary().texts;
-    }
+    std::unordered_map<size_t, std::string> normalized;
     for (const AddedToken& token : pipeline_.added) {
       if (token.normalized && pipeline_.normalizer != nullptr) {
-        std::string& text = texts[static_cast<size_t>(token.id)];
+        std::string& text = normalized[static_cast<size_t>(token.id)];
         text = token.text;
         pipeline_.normalizer->apply(text);
       }
     }
-    chain_ = std::make_unique<const DecodeChain>(std::move(decode_steps_), texts);
+    const auto append_text = [&](size_t id, std::string& out) {
+      const auto found = normalized.empty() ? normalized.end() : normalized.find(id);
+      if (found != normalized.end()) {
+        out += found->second;
+      } else if (pipeline_.decode_text) {
+        pipeline_.decode_text(id, out);
+      } else {
+        out += vocabulary().texts[id];
+      }
+    };
+    chain_ = std::make_unique<const DecodeChain>(std::move(decode_steps_),
+                                                 vocabulary().texts.size(), append_text);
   });
   return *chain_;
 }

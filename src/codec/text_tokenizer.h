@@ -31,8 +31,8 @@ struct Pipeline {
   std::unique_ptr<const PieceModel> model;
   std::vector<TokenId> prefix, suffix;  // what add_special puts around a text
   std::vector<DecodeStepPtr> decode_steps;
-  // The entries as decoding takes them, where they are not vocabulary->texts.
-  std::vector<std::string> decode_texts;
+  // The entries as decoding takes them; null: vocabulary->texts.
+  DecodeChain::AppendText decode_text;
   // The unknown token decodes to its text always, not only with the control tokens.
   bool shows_unknown = false;
   // decode(encode(text)) is the text, if it is in normalization form C.

@@ -1,5 +1,4 @@
-// simdjson parses the file (its tree picks the machine's instruction set at run time, its on-demand
-// interface does not); vocabulary and merges are read from the tree, the small parts become
+// The file is scanned once: vocabulary and merges stay where they lie in it, the small parts become
 // JsonParts. Then the stages are built in the order in which a text meets them.
 // Called by codec/tokenizer_files. Read next: codec/json_models.cc, codec/json_normalizers.cc.
 #include "codec/tokenizer_json.h"
@@ -8,7 +7,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -16,13 +15,12 @@
 #include "codec/json_models.h"
 #include "codec/json_normalizers.h"
 #include "codec/json_part.h"
+#include "codec/json_scanner.h"
 #include "codec/json_template.h"
 
 namespace fathom::codec {
 
 namespace {
-
-namespace dom = simdjson::dom;
 
 // What the file holds, before anything is built.
 struct Parts {
@@ -33,19 +31,13 @@ struct Parts {
 
 class FileReader {
  public:
-  FileReader(std::string_view text, std::string_view path) : path_(path), padded_(text) {}
+  FileReader(std::string_view text, std::string_view path)
+      : path_(path), scanner_(text, std::string(path)) {}
 
+  // The texts of the model lie in the file or in the reader.
   Parts read() {
-    try {
-      const dom::object file = parser_.parse(padded_);
-      for (const dom::key_value_pair& field : file) {
-        read_field(field.key, field.value);
-      }
-    } catch (const simdjson::simdjson_error& error) {
-      fail(ErrorCode::kCorruptFile,
-           fmt::format("{}: JSON is broken or of another shape than a tokenizer.json: {}", path_,
-                       error.what()));
-    }
+    scanner_.read_object([&](std::string_view key) { read_field(key); });
+    scanner_.finish();
     if (!parts_.has_model) {
       fail(ErrorCode::kCorruptFile, fmt::format("{}: key 'model' is missing", path_));
     }
@@ -53,133 +45,140 @@ class FileReader {
   }
 
  private:
-  void read_field(std::string_view key, dom::element value) {
+  void read_field(std::string_view key) {
     if (key == "model") {
       parts_.has_model = true;
       parts_.model.where = fmt::format("{}: model", path_);
-      const dom::object model = value;
-      for (const dom::key_value_pair& field : model) {
-        read_model_field(field.key, field.value);
-      }
+      scanner_.read_object([&](std::string_view field) { read_model_field(field); });
     } else if (key == "added_tokens") {
-      parts_.added_tokens = raw(value);
+      parts_.added_tokens = read_small();
     } else if (key == "normalizer") {
-      parts_.normalizer = raw(value);
+      parts_.normalizer = read_small();
     } else if (key == "pre_tokenizer") {
-      parts_.pre_tokenizer = raw(value);
+      parts_.pre_tokenizer = read_small();
     } else if (key == "post_processor") {
-      parts_.post_processor = raw(value);
+      parts_.post_processor = read_small();
     } else if (key == "decoder") {
-      parts_.decoder = raw(value);
+      parts_.decoder = read_small();
     } else if (key == "version") {
-      const std::string_view version = value.get_string();
+      const std::string_view version = scanner_.read_text();
       if (version != "1.0") {
         fail(ErrorCode::kUnsupported,
              fmt::format("{}: found version '{}', expected '1.0'", path_, version));
       }
+    } else {
+      scanner_.read_raw();  // "truncation" and "padding" shape batches; they change no single text
     }
-    // "truncation" and "padding" shape batches; they change no text that is encoded by itself.
   }
 
-  // The JSON of a value; "" for null.
-  static std::string raw(dom::element value) {
-    return value.is_null() ? std::string() : simdjson::minify(value);
+  // The JSON of a value without its white space; "" for null.
+  std::string read_small() {
+    if (scanner_.skip_null()) {
+      return {};
+    }
+    const std::string_view raw = scanner_.read_raw();
+    std::string small(raw.size(), '\0');
+    size_t size = 0;
+    if (simdjson::minify(raw.data(), raw.size(), small.data(), size) != simdjson::SUCCESS) {
+      scanner_.refuse("a value");
+    }
+    small.resize(size);
+    return small;
   }
 
-  static std::string text_or_none(dom::element value) {
-    return value.is_null() ? std::string() : std::string(std::string_view(value.get_string()));
+  std::string read_text_or_none() {
+    return scanner_.skip_null() ? std::string() : std::string(scanner_.read_text());
   }
 
-  static bool flag_or_none(dom::element value) {
-    return !value.is_null() && value.get_bool().value();
-  }
+  bool read_flag_or_none() { return !scanner_.skip_null() && scanner_.read_bool(); }
 
-  void read_model_field(std::string_view key, dom::element value) {
+  void read_model_field(std::string_view key) {
     JsonModel& model = parts_.model;
     if (key == "type") {
-      model.type = std::string_view(value.get_string());
+      model.type = scanner_.read_text();
     } else if (key == "vocab") {
-      read_vocab(value);
+      read_vocab();
     } else if (key == "merges") {
-      read_merges(value);
+      read_merges();
     } else if (key == "unk_token") {
-      if (!value.is_null()) {
-        model.unk_token = std::string(std::string_view(value.get_string()));
+      if (!scanner_.skip_null()) {
+        model.unk_token = std::string(scanner_.read_text());
       }
     } else if (key == "unk_id") {
-      if (!value.is_null()) {
-        model.unk_id = value.get_int64().value();
+      if (!scanner_.skip_null()) {
+        model.unk_id = scanner_.read_integer();
       }
     } else if (key == "continuing_subword_prefix") {
-      model.continuing_prefix = text_or_none(value);
+      model.continuing_prefix = read_text_or_none();
     } else if (key == "end_of_word_suffix") {
-      model.end_suffix = text_or_none(value);
+      model.end_suffix = read_text_or_none();
     } else if (key == "fuse_unk") {
-      model.fuse_unk = flag_or_none(value);
+      model.fuse_unk = read_flag_or_none();
     } else if (key == "byte_fallback") {
-      model.byte_fallback = flag_or_none(value);
+      model.byte_fallback = read_flag_or_none();
     } else if (key == "ignore_merges") {
-      model.ignore_merges = flag_or_none(value);
+      model.ignore_merges = read_flag_or_none();
     } else if (key == "dropout") {
-      model.dropout = value.is_null() ? 0.0 : value.get_double().value();
+      model.dropout = scanner_.skip_null() ? 0.0 : scanner_.read_number();
     } else if (key == "max_input_chars_per_word") {
-      model.most_characters = value.get_int64();
+      model.most_characters = scanner_.read_integer();
+    } else {
+      scanner_.read_raw();
     }
   }
 
-  void read_vocab(dom::element value) {
+  void read_vocab() {
     JsonModel& model = parts_.model;
     model.vocab.clear();
-    model.vocab_is_list = value.is_array();
+    model.vocab_is_list = scanner_.peek() == JsonScanner::Type::kList;
     if (!model.vocab_is_list) {
-      const dom::object entries = value;
-      model.vocab.reserve(entries.size());
-      for (const dom::key_value_pair& field : entries) {
-        model.vocab.push_back({field.key, field.value.get_int64().value(), 0});
-      }
+      scanner_.read_object([&](std::string_view text) {
+        model.vocab.push_back({text, scanner_.read_integer(), 0});
+      });
       return;
     }
-    const dom::array entries = value;
-    model.vocab.reserve(entries.size());
-    for (const dom::element item : entries) {
-      const dom::array pair = item;
+    scanner_.read_list([&] {
       JsonModel::Entry entry;
       entry.id = static_cast<int64_t>(model.vocab.size());
-      if (pair.size() == 2) {
-        entry.text = pair.at(0).get_string().value();
-        entry.score = pair.at(1).get_double().value();
-      }
-      if (pair.size() != 2 || std::isnan(entry.score)) {
+      size_t n_values = 0;
+      scanner_.read_list([&] {
+        if (n_values == 0) {
+          entry.text = scanner_.read_text();
+        } else {
+          entry.score = scanner_.read_number();
+        }
+        ++n_values;
+      });
+      if (n_values != 2) {
         fail(ErrorCode::kCorruptFile,
              fmt::format("{}: model.vocab.{}: expected a text and a score", path_, entry.id));
       }
       model.vocab.push_back(entry);
-    }
+    });
   }
 
-  void read_merges(dom::element value) {
+  void read_merges() {
     JsonModel& model = parts_.model;
     model.merges.clear();
     model.has_merges = true;
-    const dom::array merges = value;
-    model.merges.reserve(merges.size());
-    for (const dom::element item : merges) {
-      std::string_view left, right;
-      if (item.is_array()) {
-        const dom::array pair = item;
-        check_merge(pair.size() == 2);
-        left = pair.at(0).get_string().value();
-        right = pair.at(1).get_string().value();
-      } else {
-        const std::string_view merge = item.get_string();
-        const size_t blank = merge.find(' ');
-        check_merge(blank != std::string_view::npos &&
-                    merge.find(' ', blank + 1) == std::string_view::npos);
-        left = merge.substr(0, blank);
-        right = merge.substr(blank + 1);
+    scanner_.read_list([&] {
+      if (scanner_.peek() == JsonScanner::Type::kList) {
+        std::array<std::string_view, 2> pair;
+        size_t n_texts = 0;
+        scanner_.read_list([&] {
+          check_merge(n_texts < pair.size());
+          pair[n_texts++] = scanner_.read_text();
+        });
+        check_merge(n_texts == pair.size());
+        model.merges.emplace_back(pair[0], pair[1]);
+        return;
       }
-      model.merges.emplace_back(left, right);
-    }
+      const std::string_view merge = scanner_.read_text();
+      const size_t blank = merge.find(' ');
+      check_merge(blank != std::string_view::npos &&
+                  merge.find(' ', blank + 1) == std::string_view::npos);
+      model.merges.emplace_back(merge.substr(0, blank), merge.substr(blank + 1));
+    });
   }
 
   void check_merge(bool is_good) const {
@@ -192,8 +191,7 @@ class FileReader {
   }
 
   std::string path_;
-  simdjson::padded_string padded_;
-  dom::parser parser_;
+  JsonScanner scanner_;
   Parts parts_;
 };
 
