@@ -5,9 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "codec/builtin_templates.h"
 #include "command.h"
 #include "options.h"
@@ -22,8 +24,9 @@ constexpr const char* kVariablesFlag = "--chat-template-kwargs";
 
 // What the flags add to a conversation.
 void apply(const ChatFlags& flags, codec::Conversation& conversation) {
-  if (!flags.variables.empty()) {
-    conversation.variables = codec::parse_template_variables(flags.variables, kVariablesFlag);
+  if (flags.variables) {
+    conversation.variables = codec::merge_template_variables(
+        conversation.variables, codec::parse_template_variables(*flags.variables, kVariablesFlag));
   }
   if (flags.continue_final_message) {
     conversation.continue_final_message = true;
@@ -79,7 +82,16 @@ codec::ChatTemplate load_chat_template(const ChatFlags& flags,
       !std::filesystem::exists(given)) {
     return codec::ChatTemplate::of_model(vocabulary, given);
   }
-  return codec::ChatTemplate::of_source(vocabulary, read_text_file(given), given);
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  std::string source = read_text_file(given);
+  if (source.starts_with(kByteOrderMark)) {
+    source.erase(0, kByteOrderMark.size());
+  }
+  try {
+    return codec::ChatTemplate::of_source(vocabulary, source, given);
+  } catch (const Error& error) {
+    fail(error.code(), fmt::format("{}: {}", given, error.what()));
+  }
 }
 
 std::optional<std::string> read_system(const ChatFlags& flags) {
@@ -111,11 +123,13 @@ codec::Conversation read_conversation(const ChatFlags& flags, const std::string&
   return make_conversation(flags, messages);
 }
 
-codec::Conversation guess_conversation(const ChatFlags& flags, const std::string& text,
-                                       const std::string& path) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  const bool is_json = first != std::string::npos && (text[first] == '[' || text[first] == '{');
-  return is_json ? parse_file(flags, text, path) : read_conversation(flags, text);
+codec::Conversation guess_conversation(const ChatFlags& flags, const std::string& path) {
+  const std::string text = read_text_file(path);
+  const bool is_json =
+      std::filesystem::path(path).extension() == ".json" ||
+      nlohmann::json::accept(text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text);
+  return is_json ? parse_file(flags, text, path)
+                 : read_conversation(flags, valid_text(without_last_line_end(text), "the prompt"));
 }
 
 }  // namespace fathom::app

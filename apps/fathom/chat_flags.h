@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "codec/chat_template.h"
@@ -17,9 +18,9 @@ class Option;
 namespace fathom::app {
 
 struct ChatFlags {
-  std::string chat_template;          // FILE or NAME; empty: the model's own
-  std::string variables;              // JSON object; empty: none
-  std::optional<std::string> system;  // as given: TEXT or @FILE; "" is a message without words
+  std::string chat_template;             // FILE or NAME; empty: the model's own
+  std::optional<std::string> variables;  // JSON object
+  std::optional<std::string> system;     // as given: TEXT or @FILE; "" is a message without words
   std::string messages_file;
   bool continue_final_message = false;
 };
@@ -53,8 +54,8 @@ codec::Conversation make_conversation(const ChatFlags& flags,
 // (--continue-final-message with a message of the user), those of codec::parse_conversation.
 codec::Conversation read_conversation(const ChatFlags& flags, const std::string& user_text);
 
-// A text that is JSON is a conversation, any other is one message of the user.
-codec::Conversation guess_conversation(const ChatFlags& flags, const std::string& text,
-                                       const std::string& path);
+// A file that is JSON, by its name or its text, is a conversation; any other is one message of the
+// user, without one line end at its end.
+codec::Conversation guess_conversation(const ChatFlags& flags, const std::string& path);
 
 }  // namespace fathom::app

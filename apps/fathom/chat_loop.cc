@@ -42,6 +42,7 @@ class Chat {
         session_(&session),
         system_(read_system(flags.prompt.chat)),
         template_(load_chat_template(flags.prompt.chat, vocabulary_of(session))) {
+    make_conversation(flags.prompt.chat, {});  // wrong variables are told before the first question
     clear();
   }
 
@@ -178,9 +179,8 @@ void Chat::answer(const std::string& message) {
   messages_.push_back({"user", message});
   RunRecord record;
   try {
-    record.prompt =
-        codec::encode_rendered(*session_->tokenizer(),
-                               template_.render(make_conversation(flags_->prompt.chat, messages_)));
+    const codec::Conversation talk = make_conversation(flags_->prompt.chat, messages_);
+    record.prompt = codec::encode_rendered(*session_->tokenizer(), template_.render(talk)).ids;
     api::GenerateOptions options = generate_options(*flags_, record.prompt);
     options.choice = turn_++;
     options.on_text = [this](std::string_view text) { writer_.write(text); };
@@ -192,7 +192,9 @@ void Chat::answer(const std::string& message) {
       throw;
     }
     messages_.pop_back();  // the conversation stays as it was
-    std::fprintf(stderr, "fathom: error: %s (/clear makes room)\n", error.what());
+    const bool is_full = error.code() == ErrorCode::kResourceExhausted;
+    std::fprintf(stderr, "fathom: error: %s%s\n", error.what(),
+                 is_full ? " (/clear makes room)" : "");
     return;
   }
   if (!writer_.at_line_start()) {

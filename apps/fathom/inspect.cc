@@ -231,7 +231,7 @@ void add_inspect(CLI::App& app, Command& command) {
                      ->needs(model)
                      ->type_name("FILE");
   add_chat_template_flag(*sub, flags->chat)->needs(prompt);
-  add_override_flag(*sub, flags->weights);
+  add_override_flag(*sub, flags->weights)->needs(model);
   add_json(*sub, flags->as_json, "Print one JSON object");
   sub->callback([flags, &command] { command = [flags] { return inspect(*flags); }; });
 }

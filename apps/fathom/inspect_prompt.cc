@@ -8,7 +8,6 @@
 #include "api/prompt_view.h"
 #include "command.h"
 #include "model_vocabulary.h"
-#include "prompt.h"
 #include "terminal.h"
 #include "token_text.h"
 
@@ -24,7 +23,7 @@ std::string as_json(const api::PromptView& view) {
                  {"warnings", view.warnings}};
   for (const api::PromptToken& token : view.tokens) {
     object["tokens"].push_back({{"id", token.id},
-                                {"text", one_line(token.bytes)},
+                                {"text", token.bytes},
                                 {"control", token.is_control},
                                 {"begin", token.begin},
                                 {"end", token.end},
@@ -57,8 +56,7 @@ int inspect_prompt(const std::string& model, const std::vector<std::string>& ove
   const auto tokenizer = open_vocabulary(model, overrides);
   const codec::ChatTemplate chat_template = load_chat_template(chat, tokenizer->vocabulary());
   const api::PromptView view =
-      api::view_prompt(*tokenizer, chat_template,
-                       guess_conversation(chat, read_plain_text(file, "the prompt"), file));
+      api::view_prompt(*tokenizer, chat_template, guess_conversation(chat, file));
   AnswerWriter().write(as_json_object ? as_json(view) : as_table(view, stdout_has_colours()));
   return kExitDone;
 }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "command.h"
 #include "signals.h"
+#include "token_text.h"
 
 namespace fathom::app {
 
@@ -37,7 +38,7 @@ Environment:
 Exit status: 0 done; 1 failed; 2 wrong usage; 130 interrupted.)";
 
 void report(const std::string& message) {
-  std::fprintf(stderr, "fathom: error: %s\n", message.c_str());
+  std::fprintf(stderr, "fathom: error: %s\n", one_line(message).c_str());
 }
 
 int usage_error(const CLI::App& app, const std::string& message) {

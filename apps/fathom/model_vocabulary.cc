@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "codec/tokenizer_files.h"
 #include "command.h"
 #include "weights/metadata_override.h"
@@ -14,7 +12,7 @@ namespace fathom::app {
 
 std::unique_ptr<codec::Tokenizer> open_vocabulary(const std::string& path,
                                                   const std::vector<std::string>& overrides) {
-  if (std::filesystem::path(path).extension() != ".gguf") {
+  if (!codec::is_gguf(path)) {
     if (!overrides.empty()) {
       throw UsageError(fmt::format(
           "{}: --override changes keys of a GGUF file; a tokenizer's files are edited", path));

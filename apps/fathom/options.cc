@@ -38,7 +38,7 @@ std::string message_of(F&& parse) {
   return {};
 }
 
-std::vector<int32_t> parse_ids(const std::string& text) {
+std::vector<int32_t> parse_ids(const std::string& text, const std::string& flag) {
   std::vector<int32_t> ids;
   std::string_view rest = text;
   while (true) {
@@ -48,7 +48,7 @@ std::vector<int32_t> parse_ids(const std::string& text) {
     item = item.substr(0, item.find_last_not_of(" \n") + 1);
     int32_t id = 0;
     if (!read_number(item, id) || id < 0) {
-      throw CLI::ValidationError("--ids", fmt::format("'{}' is no token id; expected 1,2,3", item));
+      throw CLI::ValidationError(flag, fmt::format("'{}' is no token id; expected 1,2,3", item));
     }
     ids.push_back(id);
     if (comma == std::string_view::npos) {
@@ -163,7 +163,7 @@ CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids, const std::string
                      const std::string& what) {
   return app
       .add_option_function<std::string>(
-          name, [&ids](const std::string& text) { ids = parse_ids(text); }, what)
+          name, [&ids, name](const std::string& text) { ids = parse_ids(text, name); }, what)
       ->type_name("1,2,3");
 }
 

@@ -22,21 +22,6 @@ std::string valid_text(std::string text, const char* what) {
   return text;
 }
 
-namespace {
-
-// A text file ends with a line end that its author does not mean.
-std::string without_last_line_end(std::string text) {
-  if (text.ends_with('\n')) {
-    text.pop_back();
-    if (text.ends_with('\r')) {
-      text.pop_back();
-    }
-  }
-  return text;
-}
-
-}  // namespace
-
 void add_prompt_flags(CLI::App& app, PromptFlags& flags) {
   auto* text = app.add_option("-p,--prompt", flags.text, "The prompt")->type_name("TEXT");
   auto* file = app.add_option("-f,--file", flags.file, "Read the prompt from a file")
@@ -102,8 +87,8 @@ std::vector<int32_t> prompt_ids(const Prompt& prompt, const PromptFlags& flags,
     return tokenizer->encode(prompt.text, {.add_special = true, .parse_special = true});
   }
   const codec::ChatTemplate chat = load_chat_template(flags.chat, tokenizer->vocabulary());
-  return codec::encode_rendered(*tokenizer,
-                                chat.render(read_conversation(flags.chat, prompt.text)));
+  return codec::encode_rendered(*tokenizer, chat.render(read_conversation(flags.chat, prompt.text)))
+      .ids;
 }
 
 }  // namespace fathom::app

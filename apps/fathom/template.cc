@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -49,14 +47,6 @@ using Json = nlohmann::ordered_json;
 using codec::jinja::Rendered;
 using codec::jinja::Span;
 
-int serve() {
-  if (codec::serve_template_jsonl(std::cin, std::cout) != 0 && errno != EPIPE) {
-    fail(ErrorCode::kResourceExhausted,
-         fmt::format("stdout: cannot be written: {}", std::strerror(errno)));
-  }
-  return kExitDone;  // a reader that went away is no error
-}
-
 std::string coloured(const Rendered& rendered) {
   std::string out;
   for (const Span& span : rendered.spans) {
@@ -66,8 +56,8 @@ std::string coloured(const Rendered& rendered) {
   return out;
 }
 
-std::string as_json(const codec::ChatTemplate& chat, const Rendered& rendered) {
-  Json object = {{"template", chat.name()}, {"text", rendered.text}, {"spans", Json::array()}};
+std::string as_json(const std::string& name, const Rendered& rendered) {
+  Json object = {{"template", name}, {"text", rendered.text}, {"spans", Json::array()}};
   for (const Span& span : rendered.spans) {
     object["spans"].push_back({{"begin", span.begin},
                                {"length", span.length},
@@ -99,7 +89,7 @@ std::string sources(const codec::Vocabulary& vocabulary) {
 codec::Conversation conversation_of(const TemplateFlags& flags) {
   codec::Conversation conversation;
   if (flags.chat.messages_file.empty()) {
-    const std::string text = flags.text ? *flags.text : read_stdin();
+    const std::string text = flags.text ? *flags.text : without_last_line_end(read_stdin());
     conversation = read_conversation(flags.chat, valid_text(text, "the message"));
   } else {
     conversation = read_conversation(flags.chat, "");
@@ -112,7 +102,7 @@ codec::Conversation conversation_of(const TemplateFlags& flags) {
 
 int render(const TemplateFlags& flags) {
   if (flags.as_jsonl) {
-    return serve();
+    return finish_lines(codec::serve_template_jsonl(std::cin, std::cout));
   }
   if (flags.model.empty() && flags.chat.chat_template.empty()) {
     throw UsageError("give -m MODEL, --chat-template FILE|NAME, or --jsonl");
@@ -126,9 +116,10 @@ int render(const TemplateFlags& flags) {
     return kExitDone;
   }
   const codec::ChatTemplate chat = load_chat_template(flags.chat, vocabulary);
-  const Rendered rendered = chat.render(conversation_of(flags));
+  const codec::Conversation conversation = conversation_of(flags);
+  const Rendered rendered = chat.render(conversation);
   if (flags.as_json) {
-    writer.write(as_json(chat, rendered));
+    writer.write(as_json(chat.name_for(conversation), rendered));
   } else {
     writer.write(stdout_has_colours() ? coloured(rendered) : rendered.text);
   }
@@ -143,8 +134,9 @@ void add_template(CLI::App& app, Command& command) {
   auto flags = std::make_shared<TemplateFlags>();
   auto* model = sub->add_option("-m,--model", flags->model,
                                 "A GGUF file, a Hugging Face folder, or a tokenizer's file")
+                    ->check(require_name)
                     ->type_name("MODEL");
-  add_override_flag(*sub, flags->weights);
+  auto* changes = add_override_flag(*sub, flags->weights)->needs(model);
   auto* text =
       sub->add_option("text", flags->text, "A message of the user (default: all of stdin)");
   const ChatOptions chat = add_chat_flags(*sub, flags->chat);
@@ -163,6 +155,7 @@ void add_template(CLI::App& app, Command& command) {
                    ->excludes(show);
   sub->add_flag("--jsonl", flags->as_jsonl, "Answer JSON lines on stdin, one by one")
       ->excludes(model)
+      ->excludes(changes)
       ->excludes(text)
       ->excludes(json)
       ->excludes(open)

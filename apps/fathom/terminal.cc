@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
 #include <utility>
 
 #include "base/error.h"
@@ -35,7 +36,10 @@ bool wait_for_stdin() {
   return false;
 }
 
-// Appends all that `fd` gives. Error: kInvalidArgument naming `name`.
+// More than any text that is read as a whole; a device without an end is refused, not read.
+constexpr size_t kMaxTextBytes = size_t{1} << 30;
+
+// All that `fd` gives. Error: kInvalidArgument naming `name`.
 std::string read_all(int fd, const std::string& name) {
   std::string text;
   std::array<char, 65536> piece;
@@ -46,6 +50,11 @@ std::string read_all(int fd, const std::string& name) {
     }
     if (n > 0) {
       text.append(piece.data(), static_cast<size_t>(n));
+      if (text.size() > kMaxTextBytes) {
+        fail(ErrorCode::kInvalidArgument,
+             fmt::format("{}: found more than {} bytes of text; expected less", name,
+                         kMaxTextBytes));
+      }
     } else if (errno != EINTR) {
       fail(ErrorCode::kInvalidArgument,
            fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
@@ -142,6 +151,28 @@ LineReader::Outcome LineReader::read(std::string& line) {
 
 std::string read_stdin() {
   return read_all(STDIN_FILENO, "stdin");
+}
+
+int finish_lines(int status) {
+  if (std::cin.bad()) {
+    fail(ErrorCode::kInvalidArgument,
+         fmt::format("stdin: cannot be read: {}", std::strerror(errno)));
+  }
+  if (status != 0 && errno != EPIPE) {
+    fail(ErrorCode::kResourceExhausted,
+         fmt::format("stdout: cannot be written: {}", std::strerror(errno)));
+  }
+  return 0;
+}
+
+std::string without_last_line_end(std::string text) {
+  if (text.ends_with('\n')) {
+    text.pop_back();
+    if (text.ends_with('\r')) {
+      text.pop_back();
+    }
+  }
+  return text;
 }
 
 std::string read_text_file(const std::string& path) {

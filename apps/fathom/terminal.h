@@ -62,8 +62,15 @@ class LineReader {
   bool is_ended_ = false;
 };
 
-// All of stdin, or of a file. Errors: kNotFound, kInvalidArgument.
+// All of stdin, or of a file. Errors: kNotFound, kInvalidArgument (cannot be read, above 1 GiB).
 std::string read_stdin();
 std::string read_text_file(const std::string& path);
+
+// The exit status after lines of stdin were answered on stdout with `status`: 0, also for a reader
+// that went away. Errors: kInvalidArgument (stdin), kResourceExhausted (stdout), with the reason.
+int finish_lines(int status);
+
+// A text file or pipe ends with a line end that its author does not mean.
+std::string without_last_line_end(std::string text);
 
 }  // namespace fathom::app

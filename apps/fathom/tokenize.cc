@@ -4,8 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -49,14 +47,6 @@ struct TokenizeFlags {
   WeightFlags weights;
 };
 
-int serve(const codec::Tokenizer& tokenizer) {
-  if (codec::serve_jsonl(tokenizer, std::cin, std::cout) != 0 && errno != EPIPE) {
-    fail(ErrorCode::kResourceExhausted,
-         fmt::format("stdout: cannot be written: {}", std::strerror(errno)));
-  }
-  return kExitDone;  // a reader that went away is no error
-}
-
 size_t count_characters(std::string_view text) {
   size_t n = 0;
   for (const char c : text) {
@@ -83,13 +73,13 @@ std::string as_json(const codec::Tokenizer& tokenizer, const std::string& text,
                  {"tokens", Json::array()}};
   for (const TokenId id : ids) {
     const std::string bytes = tokenizer.bytes_of(id, true);
-    Json token = {{"id", id}, {"text", one_line(bytes)}, {"bytes", Json::array()}};
+    Json token = {{"id", id}, {"text", bytes}, {"bytes", Json::array()}};
     for (const char c : bytes) {
       token["bytes"].push_back(static_cast<unsigned char>(c));
     }
     object["tokens"].push_back(std::move(token));
   }
-  return object.dump() + "\n";
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string table(const codec::Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
@@ -111,7 +101,7 @@ std::string coloured(const codec::Tokenizer& tokenizer, const std::vector<TokenI
 int tokenize(const TokenizeFlags& flags) {
   const auto tokenizer = open_vocabulary(flags.model, flags.weights.overrides);
   if (flags.as_jsonl) {
-    return serve(*tokenizer);
+    return finish_lines(codec::serve_jsonl(*tokenizer, std::cin, std::cout));
   }
   AnswerWriter writer;
   if (!flags.decode.empty()) {

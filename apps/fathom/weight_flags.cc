@@ -57,10 +57,11 @@ api::AdapterPath parse_adapter(const std::string& text) {
   return path;
 }
 
-void add_override_flag(CLI::App& app, WeightFlags& flags) {
-  app.add_option("--override", flags.overrides,
-                 "Set a key of the file, spelled as `fathom inspect` prints it (null: take it "
-                 "away); may be given several times")
+CLI::Option* add_override_flag(CLI::App& app, WeightFlags& flags) {
+  return app
+      .add_option("--override", flags.overrides,
+                  "Set a key of the file, spelled as `fathom inspect` prints it (null: take it "
+                  "away); may be given several times")
       ->check(check_override)
       ->expected(1, kMostTimes)
       ->allow_extra_args(false)

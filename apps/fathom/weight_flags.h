@@ -10,6 +10,7 @@
 
 namespace CLI {
 class App;
+class Option;
 }  // namespace CLI
 
 namespace fathom::app {
@@ -25,7 +26,7 @@ struct WeightFlags {
 void add_weight_flags(CLI::App& app, WeightFlags& flags);
 
 // --override alone, for commands that read no weights.
-void add_override_flag(CLI::App& app, WeightFlags& flags);
+CLI::Option* add_override_flag(CLI::App& app, WeightFlags& flags);
 
 // "DIR" or "DIR=SCALE": what follows the last '=' is a scale when it is a number. Error: UsageError
 // for an empty folder, and for a scale that is not finite.

@@ -52,7 +52,7 @@ constexpr std::string_view kMistral = R"({{- bos_token -}}
 {%- if message.role == 'user' -%}
 [INST] {{ (system if loop.first else '') + message.content }} [/INST]
 {%- else -%}
-{{ message.content + eos_token }}
+{{ message.content }}{{ eos_token }}
 {%- endif -%}
 {%- endfor -%})";
 

@@ -41,11 +41,28 @@ std::string all_names(const Vocabulary& vocabulary) {
                      builtin_template_names());
 }
 
-std::string message_with(std::string_view content) {
-  return fmt::format(R"([{{"role":"user","content":{}}}])", content);
+constexpr std::string_view kProbe = "@probe@";
+
+// Conversations whose message `content` every template takes in one of them.
+constexpr std::string_view kProbes[] = {
+    R"([{{"role":"user","content":{0}}}])",
+    R"([{{"role":"system","content":{0}}},{{"role":"user","content":{0}}}])",
+    R"([{{"role":"user","content":{0}}},{{"role":"assistant","content":{0}}},{{"role":"user","content":{0}}}])",
+};
+
+// Whether the probe came out as text, and not within a list written as Python or JSON does.
+bool shows_probe(std::string_view text) {
+  constexpr std::string_view kWrapped[] = {"'text': '@probe@'", "\"text\": \"@probe@\"",
+                                           "\"text\":\"@probe@\""};
+  return text.find(kProbe) != std::string_view::npos &&
+         std::none_of(std::begin(kWrapped), std::end(kWrapped), [&](std::string_view wrapped) {
+           return text.find(wrapped) != std::string_view::npos;
+         });
 }
 
-constexpr std::string_view kProbe = "@probe@";
+bool is_content(std::string_view path) {
+  return path == "content" || path.starts_with("content[");
+}
 
 // The end of what the last message's content wrote; 0 when it wrote nothing.
 size_t find_content_end(const jinja::Rendered& rendered, int64_t message) {
@@ -53,7 +70,7 @@ size_t find_content_end(const jinja::Rendered& rendered, int64_t message) {
   for (const jinja::Span& span : rendered.spans) {
     const jinja::Origin& origin = rendered.origins[span.origin];
     if (origin.kind == jinja::Origin::Kind::kMessage && origin.message == message &&
-        origin.path.starts_with("content")) {
+        is_content(origin.path)) {
       end = span.begin + span.length;
     }
   }
@@ -80,64 +97,76 @@ bool ChatTemplate::has_name(const Vocabulary& vocabulary, std::string_view name)
 }
 
 ChatTemplate ChatTemplate::of_model(const Vocabulary& vocabulary, std::string_view name) {
+  ChatTemplate made(vocabulary);
   if (!name.empty() && name != kDefaultName) {
     const NamedTemplate* named = find_named(vocabulary, name);
-    if (named != nullptr) {
-      return {vocabulary, named->source, std::string(name)};
+    const auto builtin = find_builtin_template(name);
+    if (named == nullptr && !builtin) {
+      fail(ErrorCode::kInvalidArgument,
+           fmt::format("chat template '{}' is neither a file nor one of {}", name,
+                       all_names(vocabulary)));
     }
-    if (const auto source = find_builtin_template(name)) {
-      return {vocabulary, *source, std::string(name)};
-    }
-    fail(ErrorCode::kInvalidArgument,
-         fmt::format("chat template '{}' is neither a file nor one of {}", name,
-                     all_names(vocabulary)));
+    made.add(std::string(name), named != nullptr ? std::string_view(named->source) : *builtin);
+    return made;
   }
   if (vocabulary.chat_template.empty()) {
     fail(ErrorCode::kUnsupported,
-         fmt::format("the model has no chat template; use --raw for a plain completion, or "
+         fmt::format("the model has no {}chat template; use --raw for a plain completion, or "
                      "--chat-template FILE|NAME with one of {}",
-                     all_names(vocabulary)));
+                     vocabulary.named_templates.empty() ? "" : "default ", all_names(vocabulary)));
   }
-  ChatTemplate made(vocabulary, vocabulary.chat_template, std::string(kDefaultName));
+  made.add(std::string(kDefaultName), vocabulary.chat_template);
   const NamedTemplate* tools = find_named(vocabulary, kToolName);
   if (tools != nullptr && name.empty()) {
-    made.with_tools_ = jinja::Template::parse(tools->source);
+    made.add(std::string(kToolName), tools->source);
   }
   return made;
 }
 
 ChatTemplate ChatTemplate::of_source(const Vocabulary& vocabulary, std::string_view source,
                                      std::string name) {
-  return {vocabulary, source, std::move(name)};
+  ChatTemplate made(vocabulary);
+  made.add(std::move(name), source);
+  return made;
 }
 
-ChatTemplate::ChatTemplate(const Vocabulary& vocabulary, std::string_view source, std::string name)
-    : name_(std::move(name)), main_(jinja::Template::parse(source)) {
-  const auto add = [&](std::string_view variable, std::optional<TokenId> id) {
+ChatTemplate::ChatTemplate(const Vocabulary& vocabulary) {
+  const auto add_token = [&](std::string_view variable, std::optional<TokenId> id) {
     if (id) {
       tokens_.emplace_back(variable, vocabulary.texts[static_cast<size_t>(*id)]);
     }
   };
-  add("bos_token", vocabulary.bos);
-  add("eos_token", vocabulary.eos);
-  add("unk_token", vocabulary.unk);
-  add("pad_token", vocabulary.pad);
-  takes_text_ = knows_content(fmt::format("\"{}\"", kProbe));
-  takes_parts_ = knows_content(fmt::format(R"([{{"type":"text","text":"{}"}}])", kProbe));
+  add_token("bos_token", vocabulary.bos);
+  add_token("eos_token", vocabulary.eos);
+  add_token("unk_token", vocabulary.unk);
+  add_token("pad_token", vocabulary.pad);
 }
 
-// Whether a content of this form comes out as its text. A template that refuses everything counts
-// as knowing it, so that its own error is shown.
-bool ChatTemplate::knows_content(std::string_view content) const {
-  Conversation conversation;
-  conversation.messages = message_with(content);
-  try {
-    const std::string text = main_.render(variables_for(conversation)).text;
-    return text.find(kProbe) != std::string::npos && text.find("'type'") == std::string::npos &&
-           text.find("\"type\"") == std::string::npos;
-  } catch (const Error&) {
-    return false;
+void ChatTemplate::add(std::string name, std::string_view source) {
+  Form form{.name = std::move(name), .source = jinja::Template::parse(source)};
+  form.takes_text = knows_content(form.source, fmt::format("\"{}\"", kProbe));
+  form.takes_parts =
+      knows_content(form.source, fmt::format(R"([{{"type":"text","text":"{}"}}])", kProbe));
+  forms_.push_back(std::move(form));
+}
+
+// Whether a content of this form comes out as its text in the first conversation that the template
+// does not refuse.
+bool ChatTemplate::knows_content(const jinja::Template& source, std::string_view content) const {
+  for (const std::string_view probe : kProbes) {
+    Conversation conversation;
+    conversation.messages = fmt::format(fmt::runtime(probe), content);
+    try {
+      return shows_probe(source.render(variables_for(conversation)).text);
+    } catch (const Error&) {
+      continue;
+    }
   }
+  return false;
+}
+
+const ChatTemplate::Form& ChatTemplate::form_for(const Conversation& conversation) const {
+  return conversation.has_tools() ? forms_.back() : forms_.front();
 }
 
 jinja::Variables ChatTemplate::variables_for(const Conversation& conversation) const {
@@ -161,18 +190,16 @@ jinja::Rendered ChatTemplate::render(const Conversation& conversation,
          "add_generation_prompt and continue_final_message cannot both be true: the prompt either "
          "opens a new turn or ends inside of the last message");
   }
+  const Form& form = form_for(conversation);
   jinja::Variables variables = variables_for(conversation);
-  if (takes_parts_ != takes_text_) {
-    const bool other_form = takes_text_ ? conversation.has_parts : conversation.has_texts;
-    if (other_form) {
-      variables.set_json("messages",
-                         takes_text_ ? with_text_content(conversation.messages)
-                                     : with_part_content(conversation.messages),
-                         jinja::Variables::From::kUser);
-    }
+  const bool other_form = form.takes_text ? conversation.has_parts : conversation.has_texts;
+  if (form.takes_parts != form.takes_text && other_form) {
+    variables.set_json("messages",
+                       form.takes_text ? with_text_content(conversation.messages)
+                                       : with_part_content(conversation.messages),
+                       jinja::Variables::From::kUser);
   }
-  const bool use_tools = with_tools_.has_value() && conversation.has_tools();
-  jinja::Rendered rendered = (use_tools ? *with_tools_ : main_).render(variables, options);
+  jinja::Rendered rendered = form.source.render(variables, options);
   if (conversation.continue_final_message) {
     const size_t end = find_content_end(rendered, conversation.n_messages - 1);
     if (end == 0) {
@@ -196,7 +223,7 @@ bool is_structure(const jinja::Rendered& rendered, const jinja::Span& span) {
          std::find(std::begin(kRoles), std::end(kRoles), text) != std::end(kRoles);
 }
 
-std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, const jinja::Rendered& rendered) {
+EncodedPrompt encode_rendered(const Tokenizer& tokenizer, const jinja::Rendered& rendered) {
   std::vector<PlainRange> plain;
   for (const jinja::Span& span : rendered.spans) {
     if (is_structure(rendered, span)) {
@@ -208,13 +235,16 @@ std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, const jinja::Re
       plain.push_back({span.begin, span.begin + span.length});
     }
   }
-  std::vector<TokenId> ids =
+  EncodedPrompt prompt;
+  prompt.ids =
       tokenizer.encode(rendered.text, {.parse_special = true, .plain = plain, .one_bos = true});
   const Vocabulary& vocabulary = tokenizer.vocabulary();
-  if (vocabulary.bos && vocabulary.add_bos && (ids.empty() || ids.front() != *vocabulary.bos)) {
-    ids.insert(ids.begin(), *vocabulary.bos);
+  if (vocabulary.bos && vocabulary.add_bos &&
+      std::find(prompt.ids.begin(), prompt.ids.end(), *vocabulary.bos) == prompt.ids.end()) {
+    prompt.ids.insert(prompt.ids.begin(), *vocabulary.bos);
+    prompt.added_bos = true;
   }
-  return ids;
+  return prompt;
 }
 
 }  // namespace fathom::codec

@@ -38,29 +38,45 @@ class ChatTemplate {
   [[nodiscard]] jinja::Rendered render(const Conversation& conversation,
                                        const jinja::RenderOptions& options = {}) const;
 
-  // The name that it was chosen by: "default", "tool_use", "chatml", a file.
-  [[nodiscard]] const std::string& name() const { return name_; }
+  // The template that a conversation is rendered with: "default", "tool_use", "chatml", a file.
+  [[nodiscard]] const std::string& name_for(const Conversation& conversation) const {
+    return form_for(conversation).name;
+  }
 
  private:
   using TokenTexts = std::vector<std::pair<std::string_view, std::string>>;
 
-  ChatTemplate(const Vocabulary& vocabulary, std::string_view source, std::string name);
+  // One template, and the forms of content that come out of it as their text.
+  struct Form {
+    std::string name;
+    jinja::Template source;
+    bool takes_text = true;
+    bool takes_parts = true;
+  };
 
+  explicit ChatTemplate(const Vocabulary& vocabulary);
+
+  void add(std::string name, std::string_view source);
+  [[nodiscard]] const Form& form_for(const Conversation& conversation) const;
   [[nodiscard]] jinja::Variables variables_for(const Conversation& conversation) const;
-  [[nodiscard]] bool knows_content(std::string_view content) const;
+  [[nodiscard]] bool knows_content(const jinja::Template& source, std::string_view content) const;
 
-  std::string name_;
-  jinja::Template main_;
-  std::optional<jinja::Template> with_tools_;
-  TokenTexts tokens_;  // "bos_token" and its text ...
-  bool takes_text_ = true, takes_parts_ = true;
+  TokenTexts tokens_;        // "bos_token" and its text ...
+  std::vector<Form> forms_;  // the chosen one; behind it maybe that for conversations with tools
+};
+
+// A prompt as ids.
+struct EncodedPrompt {
+  std::vector<TokenId> ids;
+  bool added_bos = false;  // the first id is the tokenizer's, not written by the template
 };
 
 // Ids of a rendered prompt. Control tokens count where the template wrote them; what messages and
 // other variables say is plain text. A role of the usual names counts as the template's, since many
 // templates make a control token of it ("<|user|>"). Exactly one BOS at the begin where the
-// template writes it or the tokenizer adds it; none where neither does.
-std::vector<TokenId> encode_rendered(const Tokenizer& tokenizer, const jinja::Rendered& rendered);
+// template writes it or the tokenizer adds it; none where neither does. A template that writes BOS
+// somewhere itself is not given another.
+EncodedPrompt encode_rendered(const Tokenizer& tokenizer, const jinja::Rendered& rendered);
 
 // Whether a part of a prompt may hold control tokens, as encode_rendered sees it.
 bool is_structure(const jinja::Rendered& rendered, const jinja::Span& span);

@@ -14,7 +14,8 @@ struct Message {
   std::string content;
 };
 
-// JSON values as chat APIs write them; a template sees their keys in this order. Valid UTF-8.
+// JSON values as chat APIs write them, without members of messages that are null; a template sees
+// their keys in this order. Valid UTF-8.
 struct Conversation {
   std::string messages = "[]";     // [{"role": ..., "content": text or [{"type": "text", ...}]}]
   std::string tools = "null";      // null, or a list of tool descriptions
@@ -32,15 +33,18 @@ struct Conversation {
 
 Conversation make_conversation(std::span<const Message> messages);
 
-// A file's text: a list of messages, or an object with "messages" and maybe "tools", "documents",
-// "chat_template_kwargs", "add_generation_prompt", "continue_final_message"; other members of a
-// chat request ("model", "temperature") are left alone. `where` names the text in messages.
-// Error: kInvalidArgument (no JSON, with the byte; no messages; a message that is no object or has
-// no role; a wrong type), each with the path of the value.
+// A file's text: a list of messages, one message a line, or an object with "messages" and maybe
+// "tools", "documents", "chat_template_kwargs", "add_generation_prompt", "continue_final_message";
+// other members of a chat request ("model", "temperature") are left alone. `where` names the text
+// in messages. Error: kInvalidArgument (no JSON, with the byte; no messages; a message that is no
+// object or has no role; a wrong type), each with the path of the value.
 Conversation parse_conversation(std::string_view json, std::string_view where);
 
 // A JSON object for Conversation::variables. Error: kInvalidArgument, naming `where`.
 std::string parse_template_variables(std::string_view json, std::string_view where);
+
+// Both objects as one; what both have is as in the second.
+std::string merge_template_variables(std::string_view first, std::string_view second);
 
 // The same messages with contents of one form only, for templates that know no other: lists of text
 // parts as one text, joined by line ends; or texts as a list of one part. Error: kInvalidArgument

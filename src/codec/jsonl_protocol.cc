@@ -8,9 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "codec/json_text.h"
 
 namespace fathom::codec {
 
@@ -42,6 +44,26 @@ std::string parse_hex(const std::string& hex) {
   return bytes;
 }
 
+// Error: kInvalidArgument for what is no list of whole numbers in the range of ids.
+std::vector<TokenId> read_ids(const Json& list) {
+  std::vector<TokenId> ids;
+  if (!list.is_array()) {
+    fail(ErrorCode::kInvalidArgument,
+         fmt::format("ids: found {}, expected a list of token ids", list.type_name()));
+  }
+  for (const Json& id : list) {
+    const bool fits = id.is_number_unsigned()
+                          ? std::in_range<TokenId>(id.get<uint64_t>())
+                          : id.is_number_integer() && std::in_range<TokenId>(id.get<int64_t>());
+    if (!fits) {
+      fail(ErrorCode::kInvalidArgument,
+           fmt::format("ids[{}]: found {}, expected a token id", ids.size(), id.dump()));
+    }
+    ids.push_back(id.get<TokenId>());
+  }
+  return ids;
+}
+
 Json answer(const Tokenizer& tokenizer, const Json& request) {
   const std::string op = request.value("op", "encode");
   Json reply = Json::object();
@@ -53,8 +75,7 @@ Json answer(const Tokenizer& tokenizer, const Json& request) {
                                  : request.at("text").get<std::string>();
     reply["ids"] = tokenizer.encode(text, options);
   } else if (op == "decode") {
-    const auto ids = request.at("ids").get<std::vector<TokenId>>();
-    reply["text"] = tokenizer.decode(ids, request.value("special", true));
+    reply["text"] = tokenizer.decode(read_ids(request.at("ids")), request.value("special", true));
   } else {
     fail(ErrorCode::kInvalidArgument,
          fmt::format("op: found '{}', expected 'encode' or 'decode'", op));
@@ -73,13 +94,14 @@ int serve_jsonl(const Tokenizer& tokenizer, std::istream& in, std::ostream& out)
     Json id;
     Json reply;
     try {
+      require_shallow(line);
       const Json request = Json::parse(line);
       id = request.is_object() && request.contains("id") ? request.at("id") : Json();
       reply = answer(tokenizer, request);
     } catch (const Error& error) {
       reply = {{"error", error.what()}};
     } catch (const Json::exception& error) {
-      reply = {{"error", error.what()}};
+      reply = {{"error", reason_of(error)}};
     }
     reply["id"] = id;
     out << reply.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
@@ -87,7 +109,7 @@ int serve_jsonl(const Tokenizer& tokenizer, std::istream& in, std::ostream& out)
       return 1;
     }
   }
-  return 0;
+  return in.bad() ? 1 : 0;
 }
 
 }  // namespace fathom::codec

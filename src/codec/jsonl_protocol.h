@@ -15,7 +15,7 @@ namespace fathom::codec {
 //   {"id":2,"op":"decode","ids":[1,2]}                                          ->
 //   {"id":2,"text":"..."}
 // A line that cannot be answered gives {"id":..,"error":"..."} and the next one is read. Returns
-// the exit status: 0, or 1 when `out` failed.
+// the exit status: 0, or 1 when a stream failed.
 int serve_jsonl(const Tokenizer& tokenizer, std::istream& in, std::ostream& out);
 
 }  // namespace fathom::codec

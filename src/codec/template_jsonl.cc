@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "codec/jinja_template.h"
+#include "codec/json_text.h"
 
 namespace fathom::codec {
 
@@ -89,13 +90,14 @@ std::string answer_template_line(const std::string& line) {
   Json reply;
   Json id;
   try {
+    require_shallow(line);
     const Json request = Json::parse(line);
     id = request.is_object() && request.contains("id") ? request.at("id") : Json();
     reply = answer(request, line);
   } catch (const Error& error) {
     reply = {{"error", error.what()}};
   } catch (const Json::exception& error) {
-    reply = {{"error", error.what()}};
+    reply = {{"error", reason_of(error)}};
   }
   reply["id"] = id;
   return reply.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -112,7 +114,7 @@ int serve_template_jsonl(std::istream& in, std::ostream& out) {
       return 1;
     }
   }
-  return 0;
+  return in.bad() ? 1 : 0;
 }
 
 }  // namespace fathom::codec

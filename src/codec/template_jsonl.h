@@ -17,7 +17,7 @@ namespace fathom::codec {
 // the "microseconds" of CPU time of the fastest.
 std::string answer_template_line(const std::string& line);
 
-// Each line of `in` that is not blank. Returns the exit status: 0, or 1 when `out` failed.
+// Each line of `in` that is not blank. Returns the exit status: 0, or 1 when a stream failed.
 int serve_template_jsonl(std::istream& in, std::ostream& out);
 
 }  // namespace fathom::codec

@@ -221,6 +221,14 @@ void note_template(Pipeline& pipeline) {
 
 }  // namespace
 
+bool is_gguf(const std::string& path) {
+  if (fs::is_directory(path)) {
+    return false;
+  }
+  const MappedFile file(path);
+  return view_of(file).starts_with("GGUF");
+}
+
 std::optional<std::string> find_tokenizer_file(const std::string& folder) {
   for (const std::string_view name : {"tokenizer.json", "tokenizer.model"}) {
     const fs::path path = fs::path(folder) / name;
@@ -239,7 +247,7 @@ std::optional<std::string> find_tokenizer_file(const std::string& folder) {
 }
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& path) {
-  if (fs::path(path).extension() == ".gguf") {
+  if (is_gguf(path)) {
     return make_tokenizer(weights::open_model(path)->metadata);
   }
   Pipeline pipeline = fs::is_directory(path) ? read_folder(path) : read_file(path);

@@ -21,6 +21,9 @@ namespace fathom::codec {
 // kUnsupported, kCorruptFile, as the readers.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& path);
 
+// Whether a file begins as GGUF does, whatever its name. Error: kNotFound.
+bool is_gguf(const std::string& path);
+
 // The tokenizer file of a folder that open_tokenizer would read; nothing when there is none.
 std::optional<std::string> find_tokenizer_file(const std::string& folder);
 

@@ -39,6 +39,7 @@ TEST_F(TemplateTest, AMessageAConversationOrStdin) {
   constexpr const char* kPrompt = "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n";
   EXPECT_EQ(render({"hi"}).out, kPrompt);
   EXPECT_EQ(render({}, "hi").out, kPrompt);
+  EXPECT_EQ(render({}, "hi\n").out, kPrompt);  // as run takes it
   const std::string chat = folder_.write("chat.json", R"([{"role":"user","content":"hi"}])");
   EXPECT_EQ(render({"--messages", chat}).out, kPrompt);
   EXPECT_EQ(render({"hi", "--system", "S"}).out,
@@ -57,6 +58,24 @@ TEST_F(TemplateTest, AnotherTemplateByNameOrFile) {
   const ProgramResult unknown = render({"hi", "--chat-template", "alpaca"});
   EXPECT_EQ(unknown.status, 1);
   EXPECT_THAT(unknown.err, HasSubstr("default, chatml, llama3, mistral, gemma"));
+}
+
+// What the request says and what the command line says, the latter first.
+TEST_F(TemplateTest, VariablesAreMergedAndKeepTheirDigits) {
+  const std::string file = folder_.write("t.jinja", "\xEF\xBB\xBF{{ x }} {{ y }}");
+  const std::string chat = folder_.write(
+      "chat.json", R"({"messages":[{"role":"user"}],"chat_template_kwargs":{"x":1,"y":2}})");
+  EXPECT_EQ(render({"--messages", chat, "--chat-template", file, "--chat-template-kwargs",
+                    R"({"x":123456789012345678901234567890})"})
+                .out,
+            "123456789012345678901234567890 2");
+  EXPECT_EQ(render({"hi", "--chat-template-kwargs", ""}).status, 1);
+}
+
+// Whatever its name, a GGUF file is one.
+TEST_F(TemplateTest, AModelIsKnownByItsBytes) {
+  const std::string other = test::tiny_chat_gguf().write(folder_.path_of("model"));
+  EXPECT_EQ(fathom({"template", "-m", other, "hi"}).out, render({"hi"}).out);
 }
 
 TEST_F(TemplateTest, JsonTellsWhereBytesCameFrom) {
@@ -104,6 +123,8 @@ TEST_F(TemplateTest, InspectShowsAPromptTokenByToken) {
   EXPECT_EQ(object["tokens"][0]["control"], true);
   EXPECT_EQ(object["tokens"][0]["origin"], "template");
   EXPECT_EQ(object["warnings"].size(), 1U);
+  const std::string note = folder_.write("note.txt", "[note] hi");
+  EXPECT_THAT(fathom({"inspect", "-m", model_, "--prompt", note}).out, HasSubstr("28 tokens"));
   // A file that is no JSON is a message of the user.
   const std::string plain = folder_.write("plain.txt", "hi\n");
   EXPECT_EQ(json::parse(fathom({"inspect", "-m", model_, "--prompt", plain, "--json"}).out)["text"],

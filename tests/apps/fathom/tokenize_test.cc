@@ -61,11 +61,24 @@ TEST_F(TokenizeTest, PiecesAndJsonShowEveryToken) {
   EXPECT_EQ(object["tokens"][1]["bytes"], std::vector<int>{105});
 }
 
+TEST_F(TokenizeTest, JsonLinesRefuseWhatIsNoId) {
+  const std::string deep = std::string(200000, '[') + std::string(200000, ']');
+  for (const std::string& line :
+       {std::string(R"({"op":"decode","ids":[1.5]})"),
+        std::string(R"({"op":"decode","ids":[4294967297]})"),
+        std::string(R"({"op":"decode","ids":7})"), "{\"id\":" + deep + ",\"text\":\"a\"}"}) {
+    const auto result = tokenize({"--jsonl"}, line + "\n");
+    EXPECT_EQ(result.status, 0);
+    EXPECT_TRUE(nlohmann::json::parse(result.out).contains("error")) << result.out;
+  }
+}
+
 TEST_F(TokenizeTest, DecodesIds) {
   EXPECT_EQ(tokenize({"--decode", "104,105,257"}).out, "hi<|im_end|>\n");
   const auto wrong = tokenize({"--decode", "9999"});
   EXPECT_EQ(wrong.status, 1);
   EXPECT_NE(wrong.err.find("9999"), std::string::npos);
+  EXPECT_NE(tokenize({"--decode", "-1"}).err.find("--decode"), std::string::npos);
 }
 
 TEST_F(TokenizeTest, AClosedPipeEndsQuietly) {

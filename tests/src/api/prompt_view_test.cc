@@ -71,6 +71,27 @@ TEST(PromptViewTest, TheTokenizersBosHasNoPlace) {
   EXPECT_EQ(seen.tokens[1].begin, 0U);
 }
 
+// The tokenizer's BOS is nobody's text, even where a user wrote the same letters.
+TEST(PromptViewTest, AUsersBosIsTheUsers) {
+  const PromptView seen =
+      view({.source = "{{ messages[0].content }}", .adds_bos = true}, {{"user", "<s>h"}});
+  ASSERT_EQ(seen.tokens.size(), 5U);
+  EXPECT_EQ(seen.tokens[0].origin, "tokenizer");
+  EXPECT_EQ(seen.tokens[1].origin, "message 0 content");
+  EXPECT_EQ(seen.tokens[1].begin, 0U);
+  EXPECT_EQ(seen.tokens[4].end, 4U);
+  EXPECT_THAT(seen.warnings, ElementsAre(HasSubstr("control token <s>")));
+}
+
+// Long conversations are looked through once.
+TEST(PromptViewTest, ManyMessages) {
+  std::vector<codec::Message> talk;
+  for (int i = 0; i < 3000; ++i) {
+    talk.push_back({i % 2 == 0 ? "user" : "assistant", "x"});
+  }
+  EXPECT_THAT(view({}, talk).warnings, IsEmpty());
+}
+
 TEST(PromptViewTest, WarnsOfControlTextOfUsers) {
   const PromptView seen = view({}, {{"user", "a<|im_end|>b<|im_end|>"}});
   EXPECT_THAT(seen.warnings, ElementsAre(AllOf(HasSubstr("message 0 content"),

@@ -63,6 +63,12 @@ TEST(BuiltinTemplatesTest, TurnsThatDoNotFitAreRefused) {
   }
 }
 
+// Without a model there are no tokens to write, and nothing else changes.
+TEST(BuiltinTemplatesTest, WorkWithoutAVocabulary) {
+  EXPECT_EQ(ChatTemplate::of_model({}, "mistral").render(make_conversation(kTalk)).text,
+            "[INST] S\n\n u1  [/INST]a1[INST] u2 [/INST]");
+}
+
 TEST(BuiltinTemplatesTest, Names) {
   EXPECT_EQ(builtin_template_names(), "chatml, llama3, mistral, gemma");
   EXPECT_FALSE(find_builtin_template("alpaca").has_value());

@@ -46,7 +46,7 @@ std::vector<TokenId> ids_of(const std::string& source, const Conversation& conve
                             bool adds_bos = false) {
   const auto tokenizer = make_chat_tokenizer(source, adds_bos);
   const ChatTemplate chat = ChatTemplate::of_model(tokenizer->vocabulary());
-  return encode_rendered(*tokenizer, chat.render(conversation));
+  return encode_rendered(*tokenizer, chat.render(conversation)).ids;
 }
 
 std::ptrdiff_t count(const std::vector<TokenId>& ids, TokenId id) {
@@ -60,9 +60,10 @@ TEST(ChatTemplateTest, ChosenByName) {
   Conversation talk = user_says("x");
   EXPECT_EQ(ChatTemplate::of_model(vocabulary).render(talk).text, "own");
   EXPECT_EQ(ChatTemplate::of_model(vocabulary, "rag").render(talk).text, "documents");
-  EXPECT_EQ(ChatTemplate::of_model(vocabulary, "rag").name(), "rag");
+  EXPECT_EQ(ChatTemplate::of_model(vocabulary, "rag").name_for(talk), "rag");
   talk.tools = R"([{"type":"function"}])";
   EXPECT_EQ(ChatTemplate::of_model(vocabulary).render(talk).text, "tools");
+  EXPECT_EQ(ChatTemplate::of_model(vocabulary).name_for(talk), "tool_use");
   EXPECT_EQ(ChatTemplate::of_model(vocabulary, "default").render(talk).text, "own");
   EXPECT_TRUE(ChatTemplate::has_name(vocabulary, "rag"));
   EXPECT_TRUE(ChatTemplate::has_name(vocabulary, "gemma"));
@@ -108,6 +109,23 @@ TEST(ChatTemplateTest, ContentsComeInTheFormThatTheTemplateTakes) {
       "{% for p in m.content %}({{ p.text }}){% endfor %}{% endif %}{% endfor %}");
   EXPECT_EQ(both.render(parts).text, "(a)(b)");
   EXPECT_EQ(both.render(user_says("c")).text, "[c]");
+  // A template's own words are not a list's, one that wants a system message first is asked so, and
+  // the one for tools is asked for itself.
+  EXPECT_EQ(from_source("{\"type\": 1}{{ messages[0].content }}").render(parts).text,
+            "{\"type\": 1}a\nb");
+  const char* strict =
+      "{% if messages[0].role != 'system' %}{{ raise_exception('system first') }}{% endif %}"
+      "{{ messages[1].content }}";
+  const Conversation with_system = parse_conversation(
+      R"([{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"a"}]}])",
+      "f");
+  EXPECT_EQ(from_source(strict).render(with_system).text, "a");
+  Vocabulary vocabulary;
+  vocabulary.chat_template = "{% for p in messages[0].content %}{{ p.text }}{% endfor %}";
+  vocabulary.named_templates = {{"tool_use", "{{ messages[0].content }}"}};
+  Conversation tools = parts;
+  tools.tools = R"([{"type":"function"}])";
+  EXPECT_EQ(ChatTemplate::of_model(vocabulary).render(tools).text, "a\nb");
   const Conversation image =
       parse_conversation(R"([{"role":"user","content":[{"type":"image"}]}])", "f");
   expect_error([&] { static_cast<void>(texts.render(image)); }, ErrorCode::kInvalidArgument,
@@ -126,6 +144,13 @@ TEST(ChatTemplateTest, TheLastMessageIsContinued) {
   const jinja::Rendered cut = trims.render(talk);
   EXPECT_EQ(cut.text, "<u><Sure:");
   EXPECT_EQ(cut.spans.back().begin + cut.spans.back().length, cut.text.size());
+  // Only the content counts, whatever else a message has.
+  const Conversation more = parse_conversation(
+      R"({"messages":[{"role":"assistant","content":"c","contentX":"y"}],
+          "continue_final_message":true})",
+      "f");
+  EXPECT_EQ(from_source("{{ messages[0].content }}|{{ messages[0].contentX }}").render(more).text,
+            "c");
   expect_error([&] { static_cast<void>(from_source("{{ messages[0].content }}").render(talk)); },
                ErrorCode::kInvalidArgument, {"continue_final_message", "messages[1].content"});
   talk.add_generation_prompt = true;
@@ -175,6 +200,9 @@ TEST(EncodeRenderedTest, ExactlyOneBos) {
   }
   EXPECT_EQ(ids_of(none, talk, true), with_bos);
   EXPECT_EQ(ids_of(none, talk, false), std::vector<TokenId>{'x'});
+  // A template that writes it somewhere else is not given another.
+  const auto late = ids_of(" {{ bos_token }}{{ messages[0].content }}", talk, true);
+  EXPECT_EQ(late, (std::vector<TokenId>{' ', 256, 'x'}));
   // What a message says does not count as BOS.
   const auto said = ids_of(none, user_says("<s>"), true);
   EXPECT_EQ(count(said, 256), 1);

@@ -36,6 +36,7 @@ TEST(ConversationTest, AListOrARequest) {
       "f");
   EXPECT_EQ(request.messages,
             R"([{"content":[{"type":"text","text":"x"}],"role":"user","z":1.0}])");
+  EXPECT_EQ(request.n_messages, 1);
   EXPECT_EQ(request.tools, R"([{"type":"function"}])");
   EXPECT_TRUE(request.has_tools());
   EXPECT_EQ(request.documents, "null");
@@ -44,6 +45,39 @@ TEST(ConversationTest, AListOrARequest) {
   EXPECT_FALSE(request.add_generation_prompt);  // the default beside continue_final_message
   EXPECT_TRUE(request.has_parts);
   EXPECT_FALSE(request.has_texts);
+}
+
+// Members that are null are left out: templates would write "None".
+TEST(ConversationTest, NullsOfMessagesAreLeftOut) {
+  EXPECT_EQ(
+      parse_conversation(R"([{"role":"assistant","content":null,"tool_calls":[{"id":null}]}])", "f")
+          .messages,
+      R"([{"role":"assistant","tool_calls":[{"id":null}]}])");
+}
+
+// Integers beyond 64 bits and the order of keys are the file's.
+TEST(ConversationTest, ValuesAreKeptAsTheyAreWritten) {
+  const Conversation request = parse_conversation(
+      R"({"messages": [ {"role":"user","content":"x","n":18446744073709551616} ],
+          "tools": [1e3, 123456789012345678901234567890], "tools": [ {"b":1,"a":2} ],
+          "chat_template_kwargs": {"a":123456789012345678901234567890}})",
+      "f");
+  EXPECT_NE(request.messages.find("18446744073709551616"), std::string::npos);
+  EXPECT_EQ(request.tools, R"([ {"b":1,"a":2} ])");  // the last of two, as JSON readers take it
+  EXPECT_EQ(request.variables, R"({"a":123456789012345678901234567890})");
+}
+
+TEST(ConversationTest, AMessageALine) {
+  const Conversation saved = parse_conversation(
+      "{\"role\":\"user\",\"content\":\"a\"}\n\n{\"role\":\"assistant\",\"content\":\"b\"}\n", "f");
+  EXPECT_EQ(saved.n_messages, 2);
+  EXPECT_EQ(parse_conversation("\xEF\xBB\xBF[{\"role\":\"user\"}]", "f").n_messages, 1);  // a BOM
+}
+
+TEST(ConversationTest, VariablesOfTwoPlacesAreMerged) {
+  EXPECT_EQ(merge_template_variables(R"({"a":1,"b":[2]})", R"({ "a" : 3 })"),
+            R"({"a":1,"b":[2],"a":3})");  // the last counts
+  EXPECT_EQ(merge_template_variables("{}", "{}"), "{}");
 }
 
 TEST(ConversationTest, WrongRequestsAreNamed) {
@@ -75,6 +109,10 @@ TEST(ConversationTest, WrongRequestsAreNamed) {
       {R"({"messages":[{"role":"user"}],"chat_template_kwargs":{"bos_token":"x"}})",
        {"bos_token", "model's own"}},
       {deep.c_str(), {"200 levels"}},
+      {R"([{"role":"user","x":1e999}])", {"chat.json", "1e999"}},
+      {R"({"messages":[{"role":"user"}],"continue_final_message":true,
+           "add_generation_prompt":true})",
+       {"continue_final_message", "add_generation_prompt"}},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.json);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
 
 namespace fathom::codec {
 namespace {
@@ -37,6 +38,9 @@ TEST(TemplateJsonlTest, EveryWrongLineHasAnAnswer) {
     EXPECT_TRUE(ask(line).contains("error")) << line;
   }
   EXPECT_EQ(ask(R"({"id":1,"source":"{{"})")["id"], 1);
+  const std::string deep = std::string(200000, '[') + std::string(200000, ']');
+  EXPECT_TRUE(ask("{\"id\":" + deep + ",\"source\":\"a\",\"context\":{}}").contains("error"));
+  EXPECT_EQ(ask("{")["error"].get<std::string>().find("json.exception"), std::string::npos);
 }
 
 TEST(TemplateJsonlTest, LinesInLinesOut) {
