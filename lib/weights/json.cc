@@ -38,8 +38,14 @@ class JsonText {
         fail_here("text after the end of the object", "one JSON object");
       }
     } catch (const simdjson::simdjson_error& error) {
-      fail_here(error.what(), "one JSON object");
+      fail_here(error.what(), allowed_);
     }
+  }
+
+  // What is read next, for errors: its key, with those above it, and what it may be.
+  void at(std::string key, std::string_view allowed = "valid JSON") {
+    key_ = std::move(key);
+    allowed_ = allowed;
   }
 
   // Where the walk stands; 0 when the text is broken as a whole (not UTF-8, an open string).
@@ -55,7 +61,9 @@ class JsonText {
   }
 
   [[noreturn]] void fail_here(std::string_view found, std::string_view allowed) {
-    fail_at(offset(), "JSON", found, allowed);
+    const std::string field =
+        key_.empty() ? "JSON" : fmt::format("JSON, at or behind key {}", in_quotes(key_));
+    fail_at(offset(), field, found, allowed);
   }
 
   [[noreturn]] void fail_at(size_t at, std::string_view field, std::string_view found,
@@ -70,6 +78,8 @@ class JsonText {
   ondemand::parser parser_;
   ondemand::document document_;
   bool is_walking_ = false;
+  std::string key_;
+  std::string_view allowed_ = "one JSON object";
 };
 
 // A number as exactly as it is written: int64, else uint64 when it fits, else double.
@@ -130,6 +140,7 @@ class Flattener {
   void walk_object(ondemand::object object, const std::string& prefix, int depth) {
     for (auto field : object) {
       const std::string key = prefix + std::string(std::string_view(field.unescaped_key()));
+      text_.at(key);
       walk_value(field.value(), key, depth);
     }
   }
@@ -142,6 +153,7 @@ class Flattener {
     }
     const char first = *value.raw_json_token().data();
     if (first == '{') {
+      store_container(key, Container::kObject);
       walk_object(value.get_object(), key + ".", depth + 1);
     } else if (first == '[') {
       walk_array(value.get_array(), key, depth + 1);
@@ -178,9 +190,11 @@ class Flattener {
     size_t index = 0;
     for (auto entry : array) {
       ondemand::value value = entry.value();
+      const std::string place = fmt::format("{}.{}", key, index);
+      text_.at(place);
       const char first = *value.raw_json_token().data();
       if (first == '{' || first == '[') {
-        walk_value(value, fmt::format("{}.{}", key, index), depth);
+        walk_value(value, place, depth);
       } else {
         scalars.push_back(read_scalar(value));
         places.push_back(index);
@@ -193,6 +207,7 @@ class Flattener {
         return;
       }
     }
+    store_container(key, Container::kList);
     for (size_t i = 0; i < scalars.size(); ++i) {
       store(fmt::format("{}.{}", key, places[i]), std::move(scalars[i]));
     }
@@ -206,10 +221,19 @@ class Flattener {
   }
 
   void store(const std::string& key, MetadataValue value) {
-    if (metadata_.contains(key)) {
+    check_new(key);
+    metadata_.set(key, std::move(value));
+  }
+
+  void store_container(const std::string& key, Container kind) {
+    check_new(key);
+    metadata_.set_container(key, kind);
+  }
+
+  void check_new(const std::string& key) {
+    if (metadata_.contains(key) || metadata_.find_container(key)) {
       text_.fail_here(fmt::format("key {} a second time", in_quotes(key)), "each key once");
     }
-    metadata_.set(key, std::move(value));
   }
 
   JsonText& text_;
@@ -308,6 +332,7 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view text,
       SafetensorsEntry& entry = entries.emplace_back();
       entry.name = key;
       entry.text_offset = json.offset();
+      json.at(entry.name, "dtype (a text), shape and data_offsets (whole numbers)");
       EntryReader(json, entry).read(field.value().get_object());
     }
   });
@@ -316,11 +341,33 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view text,
 
 namespace {
 
+// read(value) of the one field `key` of the whole text's object; false where it has none.
+template <class Read>
+bool read_field(JsonText& json, std::string_view key, std::string_view allowed, Read read) {
+  bool found = false;
+  json.parse([&](ondemand::object root) {
+    for (auto field : root) {
+      const std::string name(std::string_view(field.unescaped_key()));
+      json.at(name);
+      if (name != key) {
+        continue;
+      }
+      if (std::exchange(found, true)) {
+        json.fail_here(fmt::format("key {} a second time", in_quotes(key)), "one");
+      }
+      json.at(name, allowed);
+      read(field.value());
+    }
+  });
+  return found;
+}
+
 // The pairs of "weight_map": tensor name to file name.
 void read_weight_map(ondemand::object map, JsonText& json,
                      std::map<std::string, std::string>& shards) {
   for (auto entry : map) {
     std::string key(std::string_view(entry.unescaped_key()));
+    json.at("weight_map." + key, "the name of a file");
     std::string shard(std::string_view(entry.value().get_string()));
     if (!shards.emplace(key, std::move(shard)).second) {
       json.fail_here(fmt::format("tensor {} a second time", in_quotes(key)), "each tensor once");
@@ -332,19 +379,10 @@ void read_weight_map(ondemand::object map, JsonText& json,
 
 std::map<std::string, std::string> parse_weight_map(std::string_view text, std::string_view name) {
   std::map<std::string, std::string> shards;
-  bool found = false;
   JsonText json(text, name);
-  json.parse([&](ondemand::object root) {
-    for (auto field : root) {
-      if (std::string_view(field.unescaped_key()) != "weight_map") {
-        continue;
-      }
-      if (std::exchange(found, true)) {
-        json.fail_here("key \"weight_map\" a second time", "one");
-      }
-      read_weight_map(field.value().get_object(), json, shards);
-    }
-  });
+  const bool found =
+      read_field(json, "weight_map", "an object from tensor name to file name",
+                 [&](ondemand::value value) { read_weight_map(value.get_object(), json, shards); });
   if (!found) {
     json.fail_at(0, "key \"weight_map\"", "none", "an object from tensor name to file name");
   }
@@ -355,25 +393,16 @@ std::vector<std::pair<std::string, double>> parse_number_map(std::string_view te
                                                              std::string_view name,
                                                              std::string_view key) {
   std::vector<std::pair<std::string, double>> numbers;
-  bool found = false;
   JsonText json(text, name);
-  json.parse([&](ondemand::object root) {
-    for (auto field : root) {
-      if (std::string_view(field.unescaped_key()) != key) {
-        continue;
-      }
-      if (std::exchange(found, true)) {
-        json.fail_here(fmt::format("key {} a second time", in_quotes(key)), "one");
-      }
-      ondemand::value value = field.value();
-      if (*value.raw_json_token().data() == 'n') {
-        value.is_null().value();
-        continue;
-      }
-      for (auto entry : ondemand::object(value.get_object())) {
-        std::string entry_key(std::string_view(entry.unescaped_key()));
-        numbers.emplace_back(std::move(entry_key), double(entry.value().get_double()));
-      }
+  read_field(json, key, "null, or an object of numbers", [&](ondemand::value value) {
+    if (*value.raw_json_token().data() == 'n') {
+      value.is_null().value();
+      return;
+    }
+    for (auto entry : ondemand::object(value.get_object())) {
+      std::string entry_key(std::string_view(entry.unescaped_key()));
+      json.at(fmt::format("{}.{}", key, entry_key), "a number");
+      numbers.emplace_back(std::move(entry_key), double(entry.value().get_double()));
     }
   });
   return numbers;

@@ -34,20 +34,20 @@ std::string_view type_name(const MetadataValue& value) {
   return kNames[value.index()];
 }
 
-[[noreturn]] void fail_type(const Metadata& metadata, std::string_view key,
-                            const MetadataValue& found, std::string_view expected) {
-  fail(ErrorCode::kCorruptFile,
-       fmt::format("{}: key '{}': found {} ({}), expected {}; the file was written wrongly",
-                   metadata.path(), key, type_name(found), format_value(found), expected));
+std::string_view kind_name(Container kind) {
+  return kind == Container::kObject ? "an object" : "a list of several kinds";
 }
 
-// The value of `key`, or nullptr when it is absent or null.
-const MetadataValue* find_value(const Metadata& metadata, std::string_view key) {
-  const auto it = metadata.entries().find(key);
-  if (it == metadata.entries().end() || std::holds_alternative<std::monostate>(it->second)) {
-    return nullptr;
-  }
-  return &it->second;
+[[noreturn]] void fail_kind(const Metadata& metadata, std::string_view key, std::string_view found,
+                            std::string_view expected) {
+  fail(ErrorCode::kCorruptFile,
+       fmt::format("{}: key '{}': found {}, expected {}; the file was written wrongly",
+                   metadata.path(), key, found, expected));
+}
+
+[[noreturn]] void fail_type(const Metadata& metadata, std::string_view key,
+                            const MetadataValue& found, std::string_view expected) {
+  fail_kind(metadata, key, fmt::format("{} ({})", type_name(found), format_value(found)), expected);
 }
 
 // JSON's `[]` has no element type; it reads as an empty array of any type.
@@ -95,6 +95,7 @@ std::string format_array(const std::vector<T>& values) {
 }  // namespace
 
 void Metadata::set(std::string key, MetadataValue value) {
+  containers_.erase(key);
   int_copies_.erase(key);
   double_copies_.erase(key);
   if (const auto* bools = std::get_if<std::vector<bool>>(&value)) {
@@ -107,22 +108,76 @@ void Metadata::set(std::string key, MetadataValue value) {
   entries_.insert_or_assign(std::move(key), std::move(value));
 }
 
+void Metadata::set_container(std::string key, Container kind) {
+  containers_.insert_or_assign(std::move(key), kind);
+}
+
+std::optional<Container> Metadata::find_container(std::string_view key) const {
+  const auto it = containers_.find(key);
+  return it == containers_.end() ? std::nullopt : std::optional(it->second);
+}
+
 void Metadata::erase(std::string_view key) {
   const auto is_below = [key](const auto& entry) {
     const std::string_view name = entry.first;
     return name.starts_with(key) && (name.size() == key.size() || name[key.size()] == '.');
   };
   std::erase_if(entries_, is_below);
+  std::erase_if(containers_, is_below);
   std::erase_if(int_copies_, is_below);
   std::erase_if(double_copies_, is_below);
 }
 
+const std::set<std::string, std::less<>>& Metadata::record_reads() {
+  is_recording_ = true;
+  return keys_read_;
+}
+
+void Metadata::stop_recording() {
+  is_recording_ = false;
+}
+
 bool Metadata::contains(std::string_view key) const {
+  if (is_recording_) {
+    keys_read_.emplace(key);
+  }
   return entries_.contains(key);
 }
 
+const MetadataValue* Metadata::find_value(std::string_view key, std::string_view expected) const {
+  if (is_recording_) {
+    keys_read_.emplace(key);
+  }
+  if (const auto it = entries_.find(key); it != entries_.end()) {
+    return std::holds_alternative<std::monostate>(it->second) ? nullptr : &it->second;
+  }
+  if (const auto it = containers_.find(key); it != containers_.end()) {
+    fail_kind(*this, key, kind_name(it->second), expected);
+  }
+  if (source_ == Source::kHuggingFace) {  // dots of GGUF's keys are letters of their names
+    check_above(key);
+  }
+  return nullptr;
+}
+
+// Of "a.b.c", which is not there, neither "a" nor "a.b" is a value or a list.
+void Metadata::check_above(std::string_view key) const {
+  for (size_t dot = key.find('.'); dot != std::string_view::npos; dot = key.find('.', dot + 1)) {
+    const std::string_view above = key.substr(0, dot);
+    const std::string expected = fmt::format("an object, with the key '{}'", key.substr(dot + 1));
+    const auto value = entries_.find(above);
+    if (value != entries_.end() && !std::holds_alternative<std::monostate>(value->second)) {
+      fail_type(*this, above, value->second, expected);
+    }
+    const auto container = containers_.find(above);
+    if (container != containers_.end() && container->second == Container::kList) {
+      fail_kind(*this, above, kind_name(Container::kList), expected);
+    }
+  }
+}
+
 std::optional<int64_t> Metadata::find_int(std::string_view key) const {
-  const MetadataValue* value = find_value(*this, key);
+  const MetadataValue* value = find_value(key, "an integer");
   if (value == nullptr) {
     return std::nullopt;
   }
@@ -144,7 +199,7 @@ std::optional<int64_t> Metadata::find_int(std::string_view key) const {
 }
 
 std::optional<double> Metadata::find_double(std::string_view key) const {
-  const MetadataValue* value = find_value(*this, key);
+  const MetadataValue* value = find_value(key, "a number");
   if (value == nullptr) {
     return std::nullopt;
   }
@@ -161,7 +216,7 @@ std::optional<double> Metadata::find_double(std::string_view key) const {
 }
 
 std::optional<bool> Metadata::find_bool(std::string_view key) const {
-  const MetadataValue* value = find_value(*this, key);
+  const MetadataValue* value = find_value(key, "a bool");
   if (value == nullptr) {
     return std::nullopt;
   }
@@ -172,7 +227,7 @@ std::optional<bool> Metadata::find_bool(std::string_view key) const {
 }
 
 std::optional<std::string> Metadata::find_string(std::string_view key) const {
-  const MetadataValue* value = find_value(*this, key);
+  const MetadataValue* value = find_value(key, "a string");
   if (value == nullptr) {
     return std::nullopt;
   }
@@ -184,7 +239,7 @@ std::optional<std::string> Metadata::find_string(std::string_view key) const {
 
 const std::vector<std::string>* Metadata::find_strings(std::string_view key) const {
   static const std::vector<std::string> kEmpty;
-  const MetadataValue* value = find_value(*this, key);
+  const MetadataValue* value = find_value(key, "an array of strings");
   if (value == nullptr) {
     return nullptr;
   }
@@ -199,7 +254,7 @@ const std::vector<std::string>* Metadata::find_strings(std::string_view key) con
 
 const std::vector<int64_t>* Metadata::find_ints(std::string_view key) const {
   static const std::vector<int64_t> kEmpty;
-  const MetadataValue* value = find_value(*this, key);
+  const MetadataValue* value = find_value(key, "an array of integers");
   if (value == nullptr) {
     return nullptr;
   }
@@ -217,7 +272,7 @@ const std::vector<int64_t>* Metadata::find_ints(std::string_view key) const {
 
 const std::vector<double>* Metadata::find_doubles(std::string_view key) const {
   static const std::vector<double> kEmpty;
-  const MetadataValue* value = find_value(*this, key);
+  const MetadataValue* value = find_value(key, "an array of numbers");
   if (value == nullptr) {
     return nullptr;
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -15,6 +16,9 @@ namespace fathom::weights {
 
 // Where a file came from; arch files ask once and then use the key spelling of that source.
 enum class Source { kGguf, kHuggingFace };
+
+// What a key of a JSON file may hold in place of a value: keys below it, or numbered ones.
+enum class Container { kObject, kList };
 
 // JSON null is kept as std::monostate: "absent" for every find_ function.
 using MetadataValue =
@@ -33,14 +37,21 @@ class Metadata {
   // Inserts or replaces.
   void set(std::string key, MetadataValue value);
 
+  // `key` is an object or a list whose own keys are set one by one ("rope_scaling.factor",
+  // "layers.0"), also where there are none.
+  void set_container(std::string key, Container kind);
+
+  [[nodiscard]] std::optional<Container> find_container(std::string_view key) const;
+
   // Removes `key` and all keys below it ("rope_scaling", "rope_scaling.factor").
   void erase(std::string_view key);
 
   [[nodiscard]] bool contains(std::string_view key) const;
 
   // Value or nothing. Errors: kCorruptFile when the key is there with another type (an integer is
-  // accepted where a double is asked; a double without fraction where an integer is). The message
-  // names path, key, found and expected type.
+  // accepted where a double is asked; a double without fraction where an integer is), an object or
+  // a list of other things included, and when a key above it ("rope_scaling" of
+  // "rope_scaling.factor") is no object. The message names path, key, found and expected type.
   [[nodiscard]] std::optional<int64_t> find_int(std::string_view key) const;
   [[nodiscard]] std::optional<double> find_double(std::string_view key) const;
   [[nodiscard]] std::optional<bool> find_bool(std::string_view key) const;
@@ -58,15 +69,28 @@ class Metadata {
   [[nodiscard]] double get_double(std::string_view key) const;
   [[nodiscard]] std::string get_string(std::string_view key) const;
 
+  // The names of all keys that are asked for from now on, whether they are there or not; valid
+  // while the Metadata lives. Thread rule: nobody else may be reading.
+  const std::set<std::string, std::less<>>& record_reads();
+  void stop_recording();
+
   // All keys in order, for inspect.
   [[nodiscard]] const std::map<std::string, MetadataValue, std::less<>>& entries() const {
     return entries_;
   }
 
  private:
+  // The value of `key`; nullptr when it is absent or null. `expected`, for the error.
+  [[nodiscard]] const MetadataValue* find_value(std::string_view key,
+                                                std::string_view expected) const;
+  void check_above(std::string_view key) const;
+
   Source source_;
   std::string path_;
   std::map<std::string, MetadataValue, std::less<>> entries_;
+  std::map<std::string, Container, std::less<>> containers_;
+  mutable std::set<std::string, std::less<>> keys_read_;
+  bool is_recording_ = false;
   // What find_ints gives for arrays of bools, and find_doubles for JSON arrays of whole numbers.
   std::map<std::string, std::vector<int64_t>, std::less<>> int_copies_;
   std::map<std::string, std::vector<double>, std::less<>> double_copies_;

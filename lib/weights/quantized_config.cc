@@ -158,7 +158,7 @@ QuantizationConfig read_fp8(const Keys& keys) {
 }  // namespace
 
 QuantizationConfig read_quantization_config(const Metadata& metadata) {
-  const bool is_old = metadata.contains("compression_config.quant_method");
+  const bool is_old = metadata.find_string("compression_config.quant_method").has_value();
   const Keys keys(metadata, is_old ? "compression_config." : "quantization_config.");
   const std::string method = keys.word("quant_method");
   if (method == "gptq") {

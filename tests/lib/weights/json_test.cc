@@ -78,6 +78,25 @@ TEST(Json, NonFiniteNumbersAsPythonWritesThem) {
   EXPECT_EQ(m.get_int("e"), 1);
 }
 
+TEST(Json, ObjectsAndMixedListsAreKnownAsSuch) {
+  const Metadata m =
+      flatten(R"({"o": {"k": 1}, "empty": {}, "m": [1, "x"], "l": [[1]], "i": [1]})", "p.");
+  EXPECT_EQ(m.find_container("p.o"), Container::kObject);
+  EXPECT_EQ(m.find_container("p.empty"), Container::kObject);
+  EXPECT_EQ(m.find_container("p.m"), Container::kList);
+  EXPECT_EQ(m.find_container("p.l"), Container::kList);
+  EXPECT_EQ(m.find_container("p.i"), std::nullopt);
+  EXPECT_EQ(m.find_container("p.o.k"), std::nullopt);
+}
+
+TEST(Json, BrokenTextsNameTheKey) {
+  expect_corrupt(R"({"a": 1, "b": tru})", {"at or behind key \"b\""});
+  expect_corrupt(R"({"a": 1 "b": 2})", {"at or behind key \"a\""});
+  expect_corrupt(R"({"a": {"b": {"c": 01}}})", {"at or behind key \"a.b.c\""});
+  expect_corrupt(R"({"a": [1, {"b": xyz}]})", {"at or behind key \"a.1.b\""});
+  expect_corrupt(R"({"a": [1, 2.5.6]})", {"at or behind key \"a.1\""});
+}
+
 TEST(Json, BrokenTextsNameFileAndByte) {
   for (const char* text :
        {"", " ", "[1]", "3", "{\"a\": }", "{\"a\" 1}", "{\"a\": 1", "{\"a\": nul}", "{\"a\": xyz}",
@@ -91,6 +110,9 @@ TEST(Json, BrokenTextsNameFileAndByte) {
 TEST(Json, KeysStandOnce) {
   expect_corrupt(R"({"a": 1, "a": 2})", {"config.json: byte ", "key \"a\" a second time"});
   expect_corrupt(R"({"a.b": 1, "a": {"b": 2}})", {"key \"a.b\" a second time"});
+  expect_corrupt(R"({"a": {"b": 1}, "a": {"c": 2}})", {"key \"a\" a second time"});
+  expect_corrupt(R"({"a": 1, "a": {}})", {"key \"a\" a second time"});
+  expect_corrupt(R"({"a": [1, "x"], "a": 1})", {"key \"a\" a second time"});
 }
 
 TEST(Json, DepthIsBounded) {
@@ -155,7 +177,7 @@ TEST(Json, SafetensorsHeaderErrorsNameTheTensor) {
   expect(R"({"w": {"dtype": "F32", "dtype": "F16"}})", {"dtype a second time"});
   expect(R"({"w": {"type": "F32"}})", {"field \"type\"", "dtype, shape and data_offsets"});
   expect(R"({"w": {"dtype": "F32", "shape": [1,1,1,1,1,1,1,1,1]}})", {"at most 8"});
-  expect(R"({"w": {"dtype": 3}})", {"m.safetensors: byte "});
+  expect(R"({"w": {"dtype": 3}})", {"m.safetensors: byte ", "key \"w\"", "dtype (a text)"});
   expect(R"({"w": {"dtype": "F32", "shape": [1.5]}})", {"m.safetensors: byte "});
   expect(R"({"w": {"dtype": "F32", "shape": [1], "data_offsets": [-4, 0]}})", {"byte "});
   expect(R"({"w": 3})", {"m.safetensors: byte "});
@@ -172,7 +194,21 @@ TEST(Json, WeightMap) {
   expect_error([] { (void)parse_weight_map(R"({"weight_map": {}, "weight_map": {}})", "i.json"); },
                ErrorCode::kCorruptFile, {"\"weight_map\" a second time"});
   expect_error([] { (void)parse_weight_map(R"({"weight_map": {"a": 1}})", "i.json"); },
-               ErrorCode::kCorruptFile, {"i.json: byte "});
+               ErrorCode::kCorruptFile,
+               {"i.json: byte ", "key \"weight_map.a\"", "allowed the name of a file"});
+  expect_error([] { (void)parse_weight_map(R"({"weight_map": 3})", "i.json"); },
+               ErrorCode::kCorruptFile, {"key \"weight_map\"", "from tensor name to file name"});
+}
+
+TEST(Json, NumberMap) {
+  const auto read = [](std::string_view text) { return parse_number_map(text, "a.json", "ranks"); };
+  EXPECT_EQ(read(R"({"x": [], "ranks": {"b": 2, "a": 1.5}})"),
+            (std::vector<std::pair<std::string, double>>{{"b", 2}, {"a", 1.5}}));
+  EXPECT_TRUE(read(R"({"ranks": null})").empty());
+  expect_error([&] { read(R"({"ranks": {"b": "2"}})"); }, ErrorCode::kCorruptFile,
+               {"a.json: byte ", "key \"ranks.b\"", "allowed a number"});
+  expect_error([&] { read(R"({"ranks": 7})"); }, ErrorCode::kCorruptFile,
+               {"key \"ranks\"", "null, or an object of numbers"});
 }
 
 }  // namespace

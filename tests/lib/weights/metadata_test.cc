@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <limits>
+#include <set>
 
 #include "support/error_check.h"
 
@@ -79,6 +81,65 @@ TEST_F(MetadataTest, EveryWrongTypeIsAnError) {
                {"found an array of integers ([1])", "expected a string"});
   expect_error([&] { (void)gguf_.find_doubles("ints"); }, ErrorCode::kCorruptFile,
                {"expected an array of numbers"});
+}
+
+// An object or a list in place of a value is a wrong type, not a missing key.
+TEST_F(MetadataTest, ObjectsAndListsAreNoValues) {
+  json_.set_container("theta", Container::kObject);
+  json_.set_container("layers", Container::kList);
+  EXPECT_EQ(json_.find_container("theta"), Container::kObject);
+  EXPECT_EQ(json_.find_container("none"), std::nullopt);
+  const std::vector<std::pair<std::function<void(const char*)>, const char*>> reads = {
+      {[&](const char* key) { (void)json_.find_int(key); }, "expected an integer"},
+      {[&](const char* key) { (void)json_.find_double(key); }, "expected a number"},
+      {[&](const char* key) { (void)json_.find_bool(key); }, "expected a bool"},
+      {[&](const char* key) { (void)json_.find_string(key); }, "expected a string"},
+      {[&](const char* key) { (void)json_.find_strings(key); }, "expected an array of strings"},
+      {[&](const char* key) { (void)json_.find_ints(key); }, "expected an array of integers"},
+      {[&](const char* key) { (void)json_.find_doubles(key); }, "expected an array of numbers"},
+      {[&](const char* key) { (void)json_.get_int(key); }, "expected an integer"}};
+  for (const auto& [read, expected] : reads) {
+    expect_error([&] { read("theta"); }, ErrorCode::kCorruptFile,
+                 {"config.json: key 'theta': found an object, ", expected});
+    expect_error([&] { read("layers"); }, ErrorCode::kCorruptFile,
+                 {"config.json: key 'layers': found a list of several kinds, ", expected});
+  }
+  json_.set("theta", 3.0);
+  EXPECT_EQ(json_.find_double("theta"), 3.0) << "set() replaces";
+  json_.erase("layers");
+  EXPECT_EQ(json_.find_int("layers"), std::nullopt);
+}
+
+TEST_F(MetadataTest, WhatStandsAboveAKeyIsAnObject) {
+  for (const char* above : {"rope", "rope.full"}) {
+    json_.set(above, int64_t{7});
+    expect_error(
+        [&] { (void)json_.find_double("rope.full.factor"); }, ErrorCode::kCorruptFile,
+        {"config.json: key '", above, "': found an integer (7), expected an object, with"});
+    json_.set(above, std::monostate{});
+    EXPECT_EQ(json_.find_double("rope.full.factor"), std::nullopt) << "null is no value";
+    json_.erase(above);
+  }
+  json_.set_container("rope", Container::kList);
+  expect_error([&] { (void)json_.find_double("rope.factor"); }, ErrorCode::kCorruptFile,
+               {"key 'rope': found a list of several kinds, expected an object, with the key "
+                "'factor'"});
+  json_.set_container("rope", Container::kObject);
+  EXPECT_EQ(json_.find_double("rope.factor"), std::nullopt);
+  gguf_.set("llama.rope", int64_t{1});
+  EXPECT_EQ(gguf_.find_double("llama.rope.freq_base"), std::nullopt) << "a dot is a letter there";
+}
+
+TEST_F(MetadataTest, RemembersWhatWasAskedFor) {
+  json_.set("there", int64_t{1});
+  (void)json_.find_int("before");
+  const auto& read = json_.record_reads();
+  (void)json_.find_int("there");
+  (void)json_.find_strings("absent");
+  (void)json_.contains("asked");
+  json_.stop_recording();
+  (void)json_.find_int("behind");
+  EXPECT_EQ(read, (std::set<std::string, std::less<>>{"absent", "asked", "there"}));
 }
 
 TEST_F(MetadataTest, ArraysWidenWhereTheSourceHasNoTypes) {
