@@ -17,6 +17,7 @@
 #include "weights/byte_reader.h"
 #include "weights/json.h"
 #include "weights/pytorch.h"
+#include "weights/quantized_config.h"
 #include "weights/quantized_tensors.h"
 #include "weights/safetensors.h"
 
@@ -58,6 +59,39 @@ std::vector<std::string> find_names(const std::string& folder, std::string_view 
   }
   std::ranges::sort(names);
   return names;
+}
+
+// Where quantizers said how they stored the weights before config.json did, and which they are.
+struct QuantizerFile {
+  std::string_view name;
+  std::string_view method;
+};
+
+constexpr QuantizerFile kQuantizerFiles[] = {{"quantize_config.json", "gptq"},
+                                             {"quant_config.json", "awq"}};
+
+// Without a quantization_config in config.json, its keys come from the quantizer's own file.
+void read_quantizer_file(const std::string& folder, Metadata& metadata) {
+  if (read_quantization_config(metadata).method != QuantMethod::kNone) {
+    return;
+  }
+  for (const QuantizerFile& file : kQuantizerFiles) {
+    const std::string path = fmt::format("{}/{}", folder, file.name);
+    if (!exists(path)) {
+      continue;
+    }
+    Metadata own(Source::kHuggingFace, path);
+    read_config(path, "quantization_config.", own);
+    if (!own.find_string("quantization_config.quant_method")) {
+      own.set("quantization_config.quant_method", std::string(file.method));
+    }
+    (void)read_quantization_config(own);  // its errors name this file
+    metadata.erase("quantization_config");
+    for (const auto& [key, value] : own.entries()) {
+      metadata.set(key, value);
+    }
+    return;
+  }
 }
 
 // A shard lies in the folder itself: its name is no path.
@@ -170,6 +204,7 @@ std::unique_ptr<ModelFile> open_hf_folder(const std::string& folder) {
   if (const std::string path = folder + "/generation_config.json"; exists(path)) {
     read_config(path, "generation.", model->metadata);
   }
+  read_quantizer_file(folder, model->metadata);
   add_weights(folder, model->tensors);
   apply_quantization(*model);
   return model;

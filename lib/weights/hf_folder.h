@@ -10,7 +10,9 @@
 
 namespace fathom::weights {
 
-// Metadata holds config.json flattened, and generation_config.json under "generation.". Tensors
+// Metadata holds config.json flattened, and generation_config.json under "generation."; where
+// config.json has no quantization_config, its keys come from quantize_config.json (GPTQ) or
+// quant_config.json (AWQ) if one of them is there. Tensors
 // come from the first of these that is there: model.safetensors, the shards that
 // model.safetensors.index.json names, pytorch_model.bin, the shards that
 // pytorch_model.bin.index.json names. Errors: kNotFound (no config.json, no weights, a shard

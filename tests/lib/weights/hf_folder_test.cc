@@ -8,6 +8,7 @@
 #include "support/pytorch_builder.h"
 #include "support/safetensors_builder.h"
 #include "support/temp_folder.h"
+#include "weights/quantized_config.h"
 
 namespace fathom::weights {
 
@@ -61,6 +62,35 @@ TEST_F(HfFolder, ReadsConfigGenerationConfigAndTensors) {
   EXPECT_EQ(model->metadata.get_double("eps"), 1e-6);
   EXPECT_EQ(*model->metadata.find_ints("generation.eos_token_id"), (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(model->tensors.tensors().size(), 2U);
+}
+
+// Older checkpoints: the quantizer's own file says what config.json says now.
+TEST_F(HfFolder, ReadsTheQuantizersOwnFile) {
+  write_config();
+  write_tensors("model.safetensors", {"a"});
+  folder_.write("quantize_config.json", R"({"bits": 4, "group_size": 32, "desc_act": true})");
+  const Metadata gptq = open_hf_folder(folder_.path())->metadata;
+  EXPECT_EQ(gptq.get_string("quantization_config.quant_method"), "gptq");
+  EXPECT_EQ(gptq.get_int("quantization_config.group_size"), 32);
+  folder_.write("quantize_config.json", R"({"bits": 3, "group_size": 32})");
+  expect(ErrorCode::kUnsupported, {"quantize_config.json: quantization_config.bits: found 3"});
+  folder_.write("quantize_config.json", R"({"bits": {}})");
+  expect(ErrorCode::kCorruptFile, {"quantize_config.json: key 'quantization_config.bits'"});
+  folder_.write("config.json", R"({"quantization_config": {"quant_method": "awq"}})");
+  EXPECT_EQ(open_hf_folder(folder_.path())->metadata.get_string("quantization_config.quant_method"),
+            "awq")
+      << "config.json counts";
+}
+
+TEST_F(HfFolder, ReadsTheOwnFileOfAwq) {
+  folder_.write("config.json", R"({"model_type": "llama", "quantization_config": null})");
+  write_tensors("model.safetensors", {"a"});
+  folder_.write("quant_config.json",
+                R"({"zero_point": true, "q_group_size": 64, "w_bit": 4, "version": "GEMM"})");
+  const Metadata awq = open_hf_folder(folder_.path())->metadata;
+  const QuantizationConfig config = read_quantization_config(awq);
+  EXPECT_EQ(config.method, QuantMethod::kAwq);
+  EXPECT_EQ(config.group_size, 64);
 }
 
 TEST_F(HfFolder, ReadsShards) {
