@@ -1,6 +1,7 @@
 // JSON read where it lies, value by value, for files of tens of megabytes: texts without escapes
-// are views into the file, and no tree is built. Called by codec/tokenizer_json. Read next:
-// codec/json_scanner.cc. Source: RFC 8259.
+// are views into the file, and no tree is built.
+// Called by codec/tokenizer_json, codec/json_text. Read next: codec/json_scanner.cc. Source: RFC
+// 8259.
 #pragma once
 
 #include <cstddef>

@@ -4,11 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <exception>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "codec/json_scanner.h"
 
 namespace fathom::codec {
 
@@ -24,38 +23,6 @@ size_t skip_string(std::string_view json, size_t at) {
     }
   }
   return json.size();
-}
-
-size_t skip_blanks(std::string_view json, size_t at) {
-  return std::min(json.find_first_not_of(" \t\r\n", at), json.size());
-}
-
-// The byte behind the value that begins at `at`.
-size_t skip_value(std::string_view json, size_t at) {
-  int level = 0;
-  while (at < json.size()) {
-    const char c = json[at];
-    if (c == '"') {
-      at = skip_string(json, at);
-    } else if (c == '[' || c == '{') {
-      ++level;
-      ++at;
-    } else if (c == ']' || c == '}') {
-      if (level == 0) {
-        return at;
-      }
-      --level;
-      ++at;
-    } else if (level == 0 && (c == ',' || c == ' ' || c == '\t' || c == '\r' || c == '\n')) {
-      return at;
-    } else {
-      ++at;
-    }
-    if (level == 0 && (c == '"' || c == ']' || c == '}')) {
-      return at;
-    }
-  }
-  return at;
 }
 
 }  // namespace
@@ -87,20 +54,12 @@ void require_shallow(std::string_view json) {
 
 std::vector<std::pair<std::string, std::string_view>> members_of(std::string_view json) {
   std::vector<std::pair<std::string, std::string_view>> members;
-  size_t at = skip_blanks(json, 0) + 1;  // behind the brace
-  while (true) {
-    at = skip_blanks(json, at);
-    if (at >= json.size() || json[at] == '}') {
-      return members;
-    }
-    const size_t key_end = skip_string(json, at);
-    std::string key = nlohmann::json::parse(json.substr(at, key_end - at)).get<std::string>();
-    at = skip_blanks(json, skip_blanks(json, key_end) + 1);  // behind the colon
-    const size_t end = skip_value(json, at);
-    members.emplace_back(std::move(key), json.substr(at, end - at));
-    at = skip_blanks(json, end);
-    at += at < json.size() && json[at] == ',' ? 1 : 0;
-  }
+  JsonScanner scanner(json, "JSON");
+  scanner.read_object([&](std::string_view key) {
+    std::string name(key);
+    members.emplace_back(std::move(name), scanner.read_raw());
+  });
+  return members;
 }
 
 // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..."
