@@ -362,7 +362,7 @@ FilePlace place_of(weights::Source source, std::span<const TensorRule> rules, Pa
   const bool gguf = source == Source::kGguf;
   for (const std::span<const TensorRule> list : {common_rules(), rules}) {
     for (const TensorRule& rule : list) {
-      if (rule.part == part) {
+      if (rule.holds(part)) {
         place = gguf ? rule.gguf : rule.hf;
       }
     }

@@ -13,6 +13,10 @@ namespace fathom::model {
 
 namespace {
 
+constexpr Range kEpsilons = {1e-20, 1};
+constexpr Range kRopeBases = {1e-6, 1e15};
+constexpr Range kLengths = {1, 1e12};
+
 class Checker {
  public:
   explicit Checker(const std::string& path) : path_(path) {}
@@ -25,14 +29,18 @@ class Checker {
     }
   }
 
-  void positive(double value, std::string_view field) const {
-    require(std::isfinite(value) && value > 0, field, fmt::format("{}", value),
-            "a positive finite number");
+  void within(double value, Range range, std::string_view field) const {
+    require(range.holds(value), field, fmt::format("{}", value),
+            fmt::format("{:g} to {:g}", range.low, range.high));
   }
 
-  void not_negative(double value, std::string_view field) const {
-    require(std::isfinite(value) && value >= 0, field, fmt::format("{}", value),
-            "0 or a positive number");
+  // A factor of activations.
+  void factor(double value, std::string_view field) const { within(value, kFactors, field); }
+
+  // 0: none.
+  void limit(double value, std::string_view field) const {
+    require(value == 0 || kFactors.holds(value), field, fmt::format("{}", value),
+            fmt::format("0 (none), or {:g} to {:g}", kFactors.low, kFactors.high));
   }
 
   void at_most(int64_t value, int64_t largest, std::string_view field) const {
@@ -64,17 +72,19 @@ void check_experts(const Checker& checker, const ExpertOptions& experts) {
   checker.at_most(router.groups_used, router.n_groups, "topk_group");
   const int reachable = experts.n_experts / router.n_groups * router.groups_used;
   checker.at_most(router.n_used, reachable, "num_experts_per_tok");
-  checker.positive(router.scale, "routed_scaling_factor");
+  checker.factor(router.scale, "routed_scaling_factor");
+  checker.within(router.jitter, {0, 1}, "router_jitter_noise");
 }
 
 void check_layer(const Checker& checker, const LayerOptions& layer, size_t n_ropes) {
   checker.require(layer.n_heads % layer.n_kv_heads == 0, "head_count_kv",
                   fmt::format("{}", layer.n_kv_heads),
                   fmt::format("a divisor of head_count {}", layer.n_heads));
-  checker.not_negative(static_cast<double>(layer.window), "sliding_window");
-  checker.not_negative(layer.score_soft_cap, "attn_logit_softcapping");
-  checker.positive(layer.score_scale, "the attention scale");
-  checker.not_negative(layer.hidden.clamp, "swiglu_limit");
+  checker.require(layer.window >= 0, "sliding_window", fmt::format("{}", layer.window),
+                  "0 (none) or more");
+  checker.limit(layer.score_soft_cap, "attn_logit_softcapping");
+  checker.factor(layer.score_scale, "the attention scale");
+  checker.limit(layer.hidden.clamp, "swiglu_limit");
   checker.require(layer.rope >= -1 && layer.rope < static_cast<int>(n_ropes), "rope",
                   fmt::format("{}", layer.rope), "an index of a rope kind");
   if (layer.latent) {
@@ -92,20 +102,22 @@ void check_rope(const Checker& checker, const RopeOptions& rope, const LayerOpti
   checker.require(rope.rotary_dim > 0 && rope.rotary_dim % 2 == 0 && rope.rotary_dim <= head_dim,
                   "rope.dimension_count", fmt::format("{}", rope.rotary_dim),
                   fmt::format("an even number up to head_dim {}", head_dim));
-  checker.positive(rope.theta, "rope base");
-  checker.positive(rope.factor, "rope scaling factor");
-  checker.positive(rope.magnitude, "rope attention_factor");
+  checker.within(rope.theta, kRopeBases, "rope base");
+  checker.factor(rope.factor, "rope scaling factor");
+  checker.factor(rope.magnitude, "rope attention_factor");
   if (rope.scaling != RopeScaling::kNone && rope.scaling != RopeScaling::kLinear &&
       rope.scaling != RopeScaling::kProportional) {
-    checker.positive(rope.original_context, "original_max_position_embeddings");
+    checker.within(rope.original_context, kLengths, "original_max_position_embeddings");
   }
   if (rope.scaling == RopeScaling::kLlama3) {
-    checker.positive(rope.low_freq_factor, "low_freq_factor");
+    checker.factor(rope.low_freq_factor, "low_freq_factor");
+    checker.factor(rope.high_freq_factor, "high_freq_factor");
     checker.require(rope.high_freq_factor > rope.low_freq_factor, "high_freq_factor",
                     fmt::format("{}", rope.high_freq_factor), "more than low_freq_factor");
   }
   if (rope.scaling == RopeScaling::kYarn) {
-    checker.positive(rope.beta_slow, "beta_slow");
+    checker.factor(rope.beta_slow, "beta_slow");
+    checker.factor(rope.beta_fast, "beta_fast");
     checker.require(rope.beta_fast > rope.beta_slow, "beta_fast", fmt::format("{}", rope.beta_fast),
                     "more than beta_slow");
     checker.require(rope.theta != 1.0, "rope base", "1", "another number than 1");
@@ -119,7 +131,7 @@ void check_rope(const Checker& checker, const RopeOptions& rope, const LayerOpti
       checker.require(factors->size() == n_pairs, "long_factor and short_factor",
                       fmt::format("{} long", factors->size()), fmt::format("{} long", n_pairs));
       for (const double factor : *factors) {
-        checker.positive(factor, "an entry of long_factor or short_factor");
+        checker.factor(factor, "an entry of long_factor or short_factor");
       }
     }
   }
@@ -137,13 +149,16 @@ void check_alike(const Checker& checker, const LayerOptions& first, const LayerO
 
 void check(const ModelConfig& config, const std::string& path) {
   const Checker checker(path);
-  checker.positive(config.norm_eps, "the norm's epsilon");
+  checker.within(config.norm_eps, kEpsilons, "the norm's epsilon");
   checker.require(config.n_vocab > 0, "vocab_size", fmt::format("{}", config.n_vocab), "1 or more");
-  checker.not_negative(config.logit_soft_cap, "final_logit_softcapping");
-  checker.not_negative(config.clip_qkv, "clip_qkv");
-  for (const double scale :
-       {config.embed_scale, config.residual_scale, config.hidden_scale, config.logit_scale}) {
-    checker.require(std::isfinite(scale), "a multiplier", fmt::format("{}", scale), "finite");
+  checker.limit(config.logit_soft_cap, "final_logit_softcapping");
+  checker.limit(config.clip_qkv, "clip_qkv");
+  checker.factor(config.embed_scale, "the multiplier of embeddings");
+  checker.factor(config.residual_scale, "the multiplier of branches");
+  checker.factor(config.hidden_scale, "the multiplier of the last hidden state");
+  checker.factor(config.logit_scale, "the multiplier of logits");
+  for (const float slope : config.alibi_slopes) {
+    checker.factor(slope, "an ALiBi slope");
   }
   for (const LayerOptions& layer : config.layers) {
     check_layer(checker, layer, config.ropes.size());

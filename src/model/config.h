@@ -12,6 +12,18 @@
 
 namespace fathom::model {
 
+// What a number of a config may be, both ends included; NaN never is.
+struct Range {
+  double low = 0;
+  double high = 0;
+
+  [[nodiscard]] constexpr bool holds(double value) const { return value >= low && value <= high; }
+};
+
+// Factors of activations, scores and logits, and where they are cut off: beyond these, products of
+// a few of them leave what an f32 holds, and no released model comes near.
+inline constexpr Range kFactors = {1e-6, 1e6};
+
 enum class RopeScaling : uint8_t {
   kNone,
   kLinear,
@@ -152,12 +164,18 @@ struct ModelConfig {
   std::vector<LayerOptions> layers;  // [n_layers]
   std::vector<RopeOptions> ropes;
 
+  // False where the model has learned no positions beyond `context`.
+  [[nodiscard]] bool allows_more_than(int64_t context) const {
+    return n_positions == 0 || context < n_positions;
+  }
+
   [[nodiscard]] int64_t embed_width() const { return embed_size > 0 ? embed_size : hidden_size; }
 };
 
 // Refuses configs that no file of a sane model has: sizes not positive or absurd, n_heads not a
-// multiple of n_kv_heads, rotary_dim odd or above head_dim, theta or eps not finite, experts used
-// beyond those there, layers whose pages differ. Error: kCorruptFile naming `path`, the field,
+// multiple of n_kv_heads, rotary_dim odd or above head_dim, theta, eps, multipliers and soft caps
+// that mean nothing (NaN, negative, too large), experts used beyond those there, layers whose pages
+// differ. Error: kCorruptFile naming `path`, the field,
 // found and allowed; kUnsupported for combinations that no published family has.
 void check(const ModelConfig& config, const std::string& path);
 

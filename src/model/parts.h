@@ -93,6 +93,11 @@ struct TensorRule {
   Part part;
   FilePlace gguf;
   FilePlace hf;
+  int n_parts = 1;  // of one fused tensor: `part` and those behind it (q, k, v; gate, up)
+
+  [[nodiscard]] constexpr bool holds(Part other) const {
+    return other >= part && static_cast<int>(other) < static_cast<int>(part) + n_parts;
+  }
 };
 
 // The names that most families share.

@@ -2,8 +2,8 @@
 // no rotation. Source: arXiv 2504.00698.
 #include <algorithm>
 
+#include "model/arch/family_keys.h"
 #include "model/arch/registry.h"
-#include "model/arch/rope_keys.h"
 
 namespace fathom::model {
 
@@ -13,13 +13,7 @@ constexpr std::string_view kNames[] = {"Cohere2ForCausalLM"};
 
 ModelConfig read_config(const ConfigReader& r) {
   ModelConfig config = r.common();
-  set_layer_norms(config, false);
-  set_parallel(config, false);
-  set_rope_pairs(config);
-  config.tied_head = r.flag({"tie_word_embeddings"}, true);
-  config.logit_scale = r.real({"logit_scale", "logit_scale"}, 0.0625);
-  const bool bias = r.flag({"attention_bias"}, false);
-  set_biases(config, bias, bias, false);
+  set_cohere_basics(config, r);
   const int64_t pattern =
       std::max<int64_t>(1, r.integer({"sliding_window_pattern|_sliding_window_pattern"}, 4));
   set_windows(config, r, r.integer({"sliding_window", "attention.sliding_window"}, 4096),

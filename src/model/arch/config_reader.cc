@@ -98,25 +98,55 @@ std::string ConfigReader::name_for_message(Key key) const {
   std::string all;
   const auto found = first_of(key, [&](const std::string& name) {
     all += all.empty() ? name : " or " + name;
-    return metadata().find_int(name) ? std::optional(name) : std::nullopt;
+    const auto it = metadata().entries().find(name);
+    const bool is_set = it != metadata().entries().end() && it->second != weights::MetadataValue();
+    return is_set ? std::optional(name) : std::nullopt;
   });
   return found.value_or(all);
 }
 
+double ConfigReader::within(Key key, Range range, double otherwise) const {
+  const std::optional<double> value = find_real(key);
+  if (value && !range.holds(*value)) {
+    fail(ErrorCode::kCorruptFile,
+         fmt::format("{}: key '{}' is {}, expected {:g} to {:g}", metadata().path(),
+                     name_for_message(key), *value, range.low, range.high));
+  }
+  return value.value_or(otherwise);
+}
+
+double ConfigReader::factor(Key key, double otherwise) const {
+  return within(key, kFactors, otherwise);
+}
+
+double ConfigReader::limit(Key key, double otherwise) const {
+  return find_real(key) == 0.0 ? 0.0 : within(key, kFactors, otherwise);
+}
+
 int64_t ConfigReader::size(Key key, int64_t largest) const {
   const std::optional<int64_t> value = find_int(key);
-  const std::string name = name_for_message(key);
   if (!value) {
     fail(ErrorCode::kCorruptFile,
          fmt::format("{}: key '{}' is missing; the file is no model of its architecture or was "
                      "written by a broken converter",
-                     metadata().path(), name));
+                     metadata().path(), name_for_message(key)));
   }
-  if (*value < 1 || *value > largest) {
-    fail(ErrorCode::kCorruptFile, fmt::format("{}: key '{}' is {}, expected 1 to {}",
-                                              metadata().path(), name, *value, largest));
-  }
+  check_integer(key, *value, 1, largest);
   return *value;
+}
+
+void ConfigReader::check_integer(Key key, int64_t value, int64_t least, int64_t largest) const {
+  if (value < least || value > largest) {
+    fail(ErrorCode::kCorruptFile,
+         fmt::format("{}: key '{}' is {}, expected {} to {}", metadata().path(),
+                     name_for_message(key), value, least, largest));
+  }
+}
+
+int64_t ConfigReader::count(Key key, int64_t largest, int64_t otherwise) const {
+  const std::optional<int64_t> value = find_int(key);
+  check_integer(key, value.value_or(0), 0, largest);
+  return value.value_or(otherwise);
 }
 
 int64_t ConfigReader::size(Key key, int64_t largest, int64_t otherwise) const {
@@ -193,7 +223,8 @@ ExpertOptions ConfigReader::experts() const {
       kMostWidth);
   e.router.n_used =
       static_cast<int>(size({"num_experts_per_tok|moe_k", "expert_used_count"}, kMostHeads));
-  e.router.scale = static_cast<float>(real({"routed_scaling_factor", "expert_weights_scale"}, 1.0));
+  e.router.scale =
+      static_cast<float>(factor({"routed_scaling_factor", "expert_weights_scale"}, 1.0));
   e.router.renormalize = flag({"norm_topk_prob", "expert_weights_norm"}, false);
   e.router.n_groups = static_cast<int>(size({"n_group", "expert_group_count"}, kMostHeads, 1));
   e.router.groups_used =

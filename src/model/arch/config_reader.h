@@ -43,10 +43,21 @@ class ConfigReader {
   [[nodiscard]] std::string text(Key key, std::string_view otherwise) const;
   [[nodiscard]] const std::vector<int64_t>* integers(Key key) const;
 
+  // A number that `range` holds; `otherwise`, which need not lie there, where the file has none.
+  // Error: kCorruptFile naming key, found and allowed.
+  [[nodiscard]] double within(Key key, Range range, double otherwise) const;
+
+  // A factor (kFactors), and a limit whose 0 means none.
+  [[nodiscard]] double factor(Key key, double otherwise) const;
+  [[nodiscard]] double limit(Key key, double otherwise) const;
+
   // A size from 1 to `largest`; the second form has a default. Error: kCorruptFile naming key,
   // found and allowed.
   [[nodiscard]] int64_t size(Key key, int64_t largest) const;
   [[nodiscard]] int64_t size(Key key, int64_t largest, int64_t otherwise) const;
+
+  // A number of things from 0 to `largest`. Error: kCorruptFile, as for size.
+  [[nodiscard]] int64_t count(Key key, int64_t largest, int64_t otherwise) const;
 
   // Sizes, eps, activation, rope, all layers alike, pre-norm, gated: what a family's file starts
   // from. Tied head false unless the file says otherwise. Errors: kCorruptFile (a missing or absurd
@@ -66,8 +77,11 @@ class ConfigReader {
   [[noreturn]] void refuse(std::string_view what) const;
 
  private:
-  // The name of an integer in the file; all names that were looked for if it has none of them.
+  // The name under which the file has a value; all that were looked for if it has none of them.
   [[nodiscard]] std::string name_for_message(Key key) const;
+
+  // Error: kCorruptFile naming key, found and allowed.
+  void check_integer(Key key, int64_t value, int64_t least, int64_t largest) const;
 
   // layer_types, where it is there, has one known name per layer. Errors: kCorruptFile,
   // kUnsupported.

@@ -55,7 +55,7 @@ ExpertOptions read_experts(const ConfigReader& r, ModelConfig& config) {
 
 ModelConfig read_config(const ConfigReader& r) {
   ModelConfig config = r.common();
-  config.n_extra_layers = r.integer({"num_nextn_predict_layers"}, 0);
+  config.n_extra_layers = r.count({"num_nextn_predict_layers"}, 4096, 0);
   set_latent_attention(config, r);
   if (r.flag({"rope_interleave"}, true)) {
     set_rope_pairs(config);

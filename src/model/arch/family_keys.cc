@@ -22,7 +22,7 @@ void set_gemma_basics(ModelConfig& config, const ConfigReader& reader) {
 
 void set_gemma_query_scale(ModelConfig& config, const ConfigReader& reader, int64_t layers_of_27b) {
   for (LayerOptions& layer : config.layers) {
-    double width = reader.real({"query_pre_attn_scalar"}, 256.0);
+    double width = reader.factor({"query_pre_attn_scalar"}, 256.0);
     if (reader.is_gguf()) {
       width = config.n_layers == layers_of_27b
                   ? static_cast<double>(config.hidden_size) / layer.n_heads
@@ -51,13 +51,13 @@ void set_qwen_experts(ModelConfig& config, const ConfigReader& reader,
 }
 
 void set_granite_basics(ModelConfig& config, const ConfigReader& reader) {
-  config.embed_scale = reader.real({"embedding_multiplier", "embedding_scale"}, 1.0);
-  config.residual_scale = reader.real({"residual_multiplier", "residual_scale"}, 1.0);
-  config.logit_scale = 1.0 / reader.real({"logits_scaling", "logit_scale"}, 1.0);
+  config.embed_scale = reader.factor({"embedding_multiplier", "embedding_scale"}, 1.0);
+  config.residual_scale = reader.factor({"residual_multiplier", "residual_scale"}, 1.0);
+  config.logit_scale = 1.0 / reader.factor({"logits_scaling", "logit_scale"}, 1.0);
   const bool bias = reader.flag({"attention_bias"}, false);
   set_biases(config, bias, bias, reader.flag({"mlp_bias"}, false));
   for (LayerOptions& layer : config.layers) {
-    layer.score_scale = reader.real({"attention_multiplier", "attention.scale"}, 1.0);
+    layer.score_scale = reader.factor({"attention_multiplier", "attention.scale"}, 1.0);
   }
   if (reader.is_gguf()) {
     set_rope_pairs(config);
@@ -65,10 +65,32 @@ void set_granite_basics(ModelConfig& config, const ConfigReader& reader) {
   }
 }
 
+void set_cohere_basics(ModelConfig& config, const ConfigReader& reader) {
+  set_layer_norms(config, false);
+  set_parallel(config, false);
+  set_rope_pairs(config);
+  config.tied_head = reader.flag({"tie_word_embeddings"}, true);
+  config.logit_scale = reader.factor({"logit_scale", "logit_scale"}, 0.0625);
+  const bool bias = reader.flag({"attention_bias"}, false);
+  set_biases(config, bias, bias, false);
+}
+
+void set_gpt2_basics(ModelConfig& config, const ConfigReader& reader, std::string_view activation) {
+  set_learned_positions(config, 0);
+  set_layer_norms(config, true);
+  set_plain_ffn(config);
+  set_biases(config, true, true, true);
+  config.tied_head = reader.flag({"tie_word_embeddings"}, true);
+  for (LayerOptions& layer : config.layers) {
+    layer.hidden.activation = reader.activation(reader.text({"activation_function"}, activation));
+  }
+}
+
 void set_latent_attention(ModelConfig& config, const ConfigReader& reader) {
   constexpr int64_t kMost = 1 << 16;
   LatentOptions latent;
-  latent.q_rank = static_cast<int>(reader.integer({"q_lora_rank", "attention.q_lora_rank"}, 0));
+  latent.q_rank =
+      static_cast<int>(reader.count({"q_lora_rank", "attention.q_lora_rank"}, kMost, 0));
   latent.kv_rank = static_cast<int>(reader.size({"kv_lora_rank", "attention.kv_lora_rank"}, kMost));
   latent.rope_dim =
       static_cast<int>(reader.size({"qk_rope_head_dim", "rope.dimension_count"}, kMost));
@@ -97,7 +119,7 @@ void set_latent_attention(ModelConfig& config, const ConfigReader& reader) {
 
 ExpertOptions shared_experts(const ConfigReader& reader) {
   ExpertOptions experts = reader.experts();
-  const int64_t n_shared = reader.integer({"n_shared_experts", "expert_shared_count"}, 0);
+  const int64_t n_shared = reader.count({"n_shared_experts", "expert_shared_count"}, 4096, 0);
   experts.shared_ffn_size = n_shared * experts.ffn_size;
   experts.router.group_top = 1;
   return experts;

@@ -1,7 +1,9 @@
-// What the members of one family share: the Gemmas, the Qwens, the Granites, and what came
-// from DeepSeek.
+// What the members of one family share: the Gemmas, the Qwens, the Granites, the Coheres, what came
+// from GPT-2 and what came from DeepSeek.
 // Called by model/arch/*.cc of those families. Read next: model/arch/config_reader.h.
 #pragma once
+
+#include <string_view>
 
 #include "model/arch/config_reader.h"
 
@@ -24,6 +26,14 @@ void set_qwen_experts(ModelConfig& config, const ConfigReader& reader,
 
 // Multipliers of embeddings, branches, scores and logits; biases. GGUF files have q and k permuted.
 void set_granite_basics(ModelConfig& config, const ConfigReader& reader);
+
+// Parallel branches of one layer norm without bias, rotation in pairs, logits times a factor, tied
+// head, biases by attention_bias.
+void set_cohere_basics(ModelConfig& config, const ConfigReader& reader);
+
+// Learned positions, layer norms with bias, ungated feed-forwards, biases on all matrices, tied
+// head; the activation of files that name none.
+void set_gpt2_basics(ModelConfig& config, const ConfigReader& reader, std::string_view activation);
 
 // Latents in place of full keys and values; head sizes, score scale and rope follow from them.
 void set_latent_attention(ModelConfig& config, const ConfigReader& reader);

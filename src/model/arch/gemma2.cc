@@ -21,12 +21,12 @@ ModelConfig read_config(const ConfigReader& r) {
   ModelConfig config = r.common();
   set_gemma_basics(config, r);
   set_gemma_query_scale(config, r, kLayersOf27B);
-  config.logit_soft_cap = r.real({"final_logit_softcapping", "final_logit_softcapping"}, 30.0);
+  config.logit_soft_cap = r.limit({"final_logit_softcapping", "final_logit_softcapping"}, 30.0);
   set_norm_placement(config, NormPlacement::kSandwich);
   set_windows(config, r, r.integer({"sliding_window", "attention.sliding_window"}, 4096),
               [](int64_t i) { return i % 2 == 0; });
   for (LayerOptions& layer : config.layers) {
-    layer.score_soft_cap = r.real({"attn_logit_softcapping", "attn_logit_softcapping"}, 50.0);
+    layer.score_soft_cap = r.limit({"attn_logit_softcapping", "attn_logit_softcapping"}, 50.0);
   }
   return config;
 }

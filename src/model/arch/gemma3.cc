@@ -25,7 +25,7 @@ constexpr int64_t kLayersOf27B = 62;
 // Full layers first, then the windowed ones: another base, never scaled.
 std::vector<RopeOptions> read_ropes(const ConfigReader& r, int head_dim) {
   RopeOptions full = read_rope(r, head_dim, "rope_parameters.full_attention.");
-  if (!has_rope_dictionary(r, "rope_parameters.full_attention.")) {
+  if (!r.metadata().find_double("rope_parameters.full_attention.rope_theta")) {
     full.theta = r.real({"rope_theta", "rope.freq_base"}, 1e6);
   }
   RopeOptions local;
@@ -42,7 +42,7 @@ ModelConfig read_config(const ConfigReader& r) {
   config.ropes = read_ropes(r, config.layers.front().head_dim);
   set_gemma_basics(config, r);
   set_gemma_query_scale(config, r, kLayersOf27B);
-  config.logit_soft_cap = r.real({"final_logit_softcapping"}, 0.0);
+  config.logit_soft_cap = r.limit({"final_logit_softcapping"}, 0.0);
   set_norm_placement(config, NormPlacement::kSandwich);
   set_qk_norm(config, QkNorm::kHead);
   const int64_t pattern = std::max<int64_t>(
@@ -51,7 +51,7 @@ ModelConfig read_config(const ConfigReader& r) {
               [pattern](int64_t i) { return (i + 1) % pattern != 0; });
   for (LayerOptions& layer : config.layers) {
     layer.rope = layer.window > 0 ? 1 : 0;
-    layer.score_soft_cap = r.real({"attn_logit_softcapping"}, 0.0);
+    layer.score_soft_cap = r.limit({"attn_logit_softcapping"}, 0.0);
   }
   return config;
 }

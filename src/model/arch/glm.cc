@@ -12,10 +12,8 @@ constexpr std::string_view kNames[] = {"GlmForCausalLM"};
 constexpr TensorRule kRules[] = {
     {Part::kGate,
      {"blk.{i}.ffn_up.weight", Layout::kGateUpBlocks},
-     {"model.layers.{i}.mlp.gate_up_proj.weight", Layout::kGateUpBlocks}},
-    {Part::kUp,
-     {"blk.{i}.ffn_up.weight", Layout::kGateUpBlocks},
-     {"model.layers.{i}.mlp.gate_up_proj.weight", Layout::kGateUpBlocks}},
+     {"model.layers.{i}.mlp.gate_up_proj.weight", Layout::kGateUpBlocks},
+     2},
 };
 
 ModelConfig read_config(const ConfigReader& r) {

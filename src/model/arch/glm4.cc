@@ -16,10 +16,8 @@ constexpr TensorRule kRules[] = {
      "model.layers.{i}.post_mlp_layernorm.weight"},
     {Part::kGate,
      {"blk.{i}.ffn_up.weight", Layout::kGateUpBlocks},
-     {"model.layers.{i}.mlp.gate_up_proj.weight", Layout::kGateUpBlocks}},
-    {Part::kUp,
-     {"blk.{i}.ffn_up.weight", Layout::kGateUpBlocks},
-     {"model.layers.{i}.mlp.gate_up_proj.weight", Layout::kGateUpBlocks}},
+     {"model.layers.{i}.mlp.gate_up_proj.weight", Layout::kGateUpBlocks},
+     2},
 };
 
 ModelConfig read_config(const ConfigReader& r) {

@@ -17,7 +17,7 @@ constexpr TensorRule kRules[] = {
 
 ModelConfig read_config(const ConfigReader& r) {
   ModelConfig config = r.common();
-  config.n_extra_layers = r.integer({"num_nextn_predict_layers", "nextn_predict_layers"}, 0);
+  config.n_extra_layers = r.count({"num_nextn_predict_layers", "nextn_predict_layers"}, 4096, 0);
   if (r.is_gguf() && config.n_extra_layers > 0 && config.n_extra_layers < config.n_layers) {
     config.n_layers -= config.n_extra_layers;
     config.layers.resize(static_cast<size_t>(config.n_layers));

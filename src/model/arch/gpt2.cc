@@ -1,5 +1,6 @@
 // GPT-2: learned positions, layer norms, biases everywhere, ungated tanh GELU, tied head; matrices
 // stored [in, out]. Source: Radford et al. 2019.
+#include "model/arch/family_keys.h"
 #include "model/arch/registry.h"
 
 namespace fathom::model {
@@ -16,13 +17,8 @@ constexpr TensorRule kRules[] = {
     {Part::kFfnNorm, "blk.{i}.ffn_norm.weight", "transformer.h.{i}.ln_2.weight"},
     {Part::kQ,
      {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"transformer.h.{i}.attn.c_attn.weight", Layout::kQkvBlocks, true}},
-    {Part::kK,
-     {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"transformer.h.{i}.attn.c_attn.weight", Layout::kQkvBlocks, true}},
-    {Part::kV,
-     {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"transformer.h.{i}.attn.c_attn.weight", Layout::kQkvBlocks, true}},
+     {"transformer.h.{i}.attn.c_attn.weight", Layout::kQkvBlocks, true},
+     3},
     {Part::kOutput,
      "blk.{i}.attn_output.weight",
      {"transformer.h.{i}.attn.c_proj.weight", Layout::kPlain, true}},
@@ -36,15 +32,10 @@ constexpr TensorRule kRules[] = {
 
 ModelConfig read_config(const ConfigReader& r) {
   ModelConfig config = r.common();
-  set_learned_positions(config, 0);
-  set_layer_norms(config, true);
-  set_plain_ffn(config);
-  set_biases(config, true, true, true);
-  config.tied_head = r.flag({"tie_word_embeddings"}, true);
+  set_gpt2_basics(config, r, "gelu_new");
   const bool scaled = r.flag({"scale_attn_weights"}, true);
   const bool by_layer = r.flag({"scale_attn_by_inverse_layer_idx"}, false);
   for_each_layer(config, [&](int64_t i, LayerOptions& layer) {
-    layer.hidden.activation = r.activation(r.text({"activation_function"}, "gelu_new"));
     layer.score_scale =
         (scaled ? layer.score_scale : 1.0) / (by_layer ? static_cast<double>(i + 1) : 1.0);
   });

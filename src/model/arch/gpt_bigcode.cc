@@ -1,5 +1,6 @@
 // StarCoder 1: GPT-2 with one head of keys and values and ordinary matrices. Source: arXiv
 // 2305.06161.
+#include "model/arch/family_keys.h"
 #include "model/arch/registry.h"
 
 namespace fathom::model {
@@ -16,13 +17,8 @@ constexpr TensorRule kRules[] = {
     {Part::kFfnNorm, "blk.{i}.ffn_norm.weight", "transformer.h.{i}.ln_2.weight"},
     {Part::kQ,
      {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"transformer.h.{i}.attn.c_attn.weight", Layout::kQkvGroups}},
-    {Part::kK,
-     {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"transformer.h.{i}.attn.c_attn.weight", Layout::kQkvGroups}},
-    {Part::kV,
-     {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"transformer.h.{i}.attn.c_attn.weight", Layout::kQkvGroups}},
+     {"transformer.h.{i}.attn.c_attn.weight", Layout::kQkvGroups},
+     3},
     {Part::kOutput, "blk.{i}.attn_output.weight", "transformer.h.{i}.attn.c_proj.weight"},
     {Part::kUp, "blk.{i}.ffn_up.weight", "transformer.h.{i}.mlp.c_fc.weight"},
     {Part::kDown, "blk.{i}.ffn_down.weight", "transformer.h.{i}.mlp.c_proj.weight"},
@@ -30,17 +26,12 @@ constexpr TensorRule kRules[] = {
 
 ModelConfig read_config(const ConfigReader& r) {
   ModelConfig config = r.common();
-  set_learned_positions(config, 0);
-  set_layer_norms(config, true);
-  set_plain_ffn(config);
-  set_biases(config, true, true, true);
-  config.tied_head = r.flag({"tie_word_embeddings"}, true);
+  set_gpt2_basics(config, r, "gelu_pytorch_tanh");
   const bool one_head = r.flag({"multi_query"}, true);
   for (LayerOptions& layer : config.layers) {
     if (!r.is_gguf()) {
       layer.n_kv_heads = one_head ? 1 : layer.n_heads;
     }
-    layer.hidden.activation = r.activation(r.text({"activation_function"}, "gelu_pytorch_tanh"));
     layer.score_scale = r.flag({"scale_attn_weights"}, true) ? layer.score_scale : 1.0;
   }
   return config;

@@ -1,5 +1,6 @@
 // GPT-Neo: GPT-2 with separate matrices, unscaled scores and a window on every other layer. Source:
 // the released model, 2021.
+#include "model/arch/family_keys.h"
 #include "model/arch/registry.h"
 
 namespace fathom::model {
@@ -24,11 +25,8 @@ constexpr TensorRule kRules[] = {
 
 ModelConfig read_config(const ConfigReader& r) {
   ModelConfig config = r.common();
-  set_learned_positions(config, 0);
-  set_layer_norms(config, true);
-  set_plain_ffn(config);
+  set_gpt2_basics(config, r, "gelu_new");
   set_biases(config, false, true, true);
-  config.tied_head = r.flag({"tie_word_embeddings"}, true);
   const int64_t window = r.integer({"window_size"}, 256);
   const std::vector<std::string>* kinds = r.metadata().find_strings("attention_layers");
   for_each_layer(config, [&](int64_t i, LayerOptions& layer) {
@@ -37,7 +35,6 @@ ModelConfig read_config(const ConfigReader& r) {
     const bool local = listed ? (*kinds)[slot] == "local" : i % 2 == 1;
     layer.window = local ? window : 0;
     layer.score_scale = 1.0;
-    layer.hidden.activation = r.activation(r.text({"activation_function"}, "gelu_new"));
   });
   return config;
 }

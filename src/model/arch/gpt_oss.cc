@@ -38,7 +38,7 @@ ModelConfig read_config(const ConfigReader& r) {
   set_experts(config, experts);
   for (LayerOptions& layer : config.layers) {
     layer.sinks = true;
-    layer.hidden.clamp = static_cast<float>(r.real({"swiglu_limit"}, 7.0));
+    layer.hidden.clamp = static_cast<float>(r.limit({"swiglu_limit"}, 7.0));
   }
   return config;
 }

@@ -24,7 +24,7 @@ ModelConfig read_config(const ConfigReader& r) {
   const bool bias = r.flag({"attention_bias"}, false);
   set_biases(config, bias, bias, r.flag({"mlp_bias"}, false));
   RopeOptions& rope = config.ropes.front();
-  const double alpha = r.real({"rope_scaling.alpha|rope_parameters.alpha"}, 0.0);
+  const double alpha = r.within({"rope_scaling.alpha|rope_parameters.alpha"}, {0, 1e6}, 0.0);
   if (rope.scaling == RopeScaling::kDynamic && alpha > 0) {
     rope.scaling = RopeScaling::kNone;
     rope.theta *= det_pow(alpha, rope.rotary_dim / (rope.rotary_dim - 2.0));

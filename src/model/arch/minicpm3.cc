@@ -15,10 +15,11 @@ constexpr std::string_view kNames[] = {"MiniCPM3ForCausalLM"};
 ModelConfig read_config(const ConfigReader& r) {
   ModelConfig config = r.common();
   set_latent_attention(config, r);
-  config.embed_scale = r.real({"scale_emb"}, 12.0);
+  config.embed_scale = r.factor({"scale_emb"}, 12.0);
   config.residual_scale =
-      r.real({"scale_depth"}, 1.4) / std::sqrt(static_cast<double>(config.n_layers));
-  config.hidden_scale = r.real({"dim_model_base"}, 256.0) / static_cast<double>(config.hidden_size);
+      r.factor({"scale_depth"}, 1.4) / std::sqrt(static_cast<double>(config.n_layers));
+  config.hidden_scale =
+      r.factor({"dim_model_base"}, 256.0) / static_cast<double>(config.hidden_size);
   config.tied_head = r.flag({"tie_word_embeddings"}, true);
   const bool bias = r.flag({"attention_bias"}, false);
   set_biases(config, bias, bias, r.flag({"mlp_bias"}, false));

@@ -18,13 +18,8 @@ constexpr TensorRule kRules[] = {
     {Part::kFfnNorm, "blk.{i}.ffn_norm.weight", "transformer.blocks.{i}.norm_2.weight"},
     {Part::kQ,
      {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"transformer.blocks.{i}.attn.Wqkv.weight", Layout::kQkvBlocks}},
-    {Part::kK,
-     {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"transformer.blocks.{i}.attn.Wqkv.weight", Layout::kQkvBlocks}},
-    {Part::kV,
-     {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"transformer.blocks.{i}.attn.Wqkv.weight", Layout::kQkvBlocks}},
+     {"transformer.blocks.{i}.attn.Wqkv.weight", Layout::kQkvBlocks},
+     3},
     {Part::kOutput, "blk.{i}.attn_output.weight", "transformer.blocks.{i}.attn.out_proj.weight"},
     {Part::kUp, "blk.{i}.ffn_up.weight", "transformer.blocks.{i}.ffn.up_proj.weight"},
     {Part::kDown, "blk.{i}.ffn_down.weight", "transformer.blocks.{i}.ffn.down_proj.weight"},
@@ -61,15 +56,16 @@ ModelConfig read_config(const ConfigReader& r) {
   set_layer_norms(config, false);
   set_plain_ffn(config);
   config.tied_head = r.flag({"tie_word_embeddings"}, true);
-  config.clip_qkv = r.real({"attn_config.clip_qkv", "attention.clamp_kqv"}, 0.0);
-  config.logit_scale = r.find_real({"logit_scale"}).value_or(1.0);
-  const double bias_max = r.real({"attn_config.alibi_bias_max", "attention.max_alibi_bias"}, 8.0);
+  config.clip_qkv = r.limit({"attn_config.clip_qkv", "attention.clamp_kqv"}, 0.0);
+  config.logit_scale = r.factor({"logit_scale"}, 1.0);
+  const double bias_max =
+      r.within({"attn_config.alibi_bias_max", "attention.max_alibi_bias"}, {0, 19}, 8.0);
   set_alibi(config, mpt_slopes(config.layers.front().n_heads, bias_max));
   for (LayerOptions& layer : config.layers) {
     if (!r.is_gguf()) {
       layer.ffn_size = 4 * config.hidden_size;  // the reference ignores expansion_ratio
     }
-    layer.score_scale = r.real({"attn_config.softmax_scale"}, layer.score_scale);
+    layer.score_scale = r.factor({"attn_config.softmax_scale"}, layer.score_scale);
     layer.hidden.activation = kernels::Activation::kGeluErf;
   }
   return config;

@@ -14,7 +14,7 @@ ModelConfig read_config(const ConfigReader& r) {
   set_layer_norms(config, false);
   config.norm_weight = false;
   config.norm_eps = 1e-5;
-  config.clip_qkv = r.real({"clip_qkv", "attention.clamp_kqv"}, 0.0);
+  config.clip_qkv = r.limit({"clip_qkv", "attention.clamp_kqv"}, 0.0);
   const bool bias = r.flag({"attention_bias"}, false);
   set_biases(config, bias, bias, false);
   if (r.is_gguf()) {

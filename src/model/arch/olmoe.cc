@@ -11,7 +11,7 @@ constexpr std::string_view kNames[] = {"OlmoeForCausalLM"};
 ModelConfig read_config(const ConfigReader& r) {
   ModelConfig config = r.common();
   set_qk_norm(config, QkNorm::kWide);
-  config.clip_qkv = r.real({"clip_qkv", "attention.clamp_kqv"}, 0.0);
+  config.clip_qkv = r.limit({"clip_qkv", "attention.clamp_kqv"}, 0.0);
   const bool bias = r.flag({"attention_bias"}, false);
   set_biases(config, bias, bias, false);
   set_experts(config, r.experts());

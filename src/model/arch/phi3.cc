@@ -11,19 +11,12 @@ constexpr std::string_view kNames[] = {"Phi3ForCausalLM"};
 constexpr TensorRule kRules[] = {
     {Part::kQ,
      {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"model.layers.{i}.self_attn.qkv_proj.weight", Layout::kQkvBlocks}},
-    {Part::kK,
-     {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"model.layers.{i}.self_attn.qkv_proj.weight", Layout::kQkvBlocks}},
-    {Part::kV,
-     {"blk.{i}.attn_qkv.weight", Layout::kQkvBlocks},
-     {"model.layers.{i}.self_attn.qkv_proj.weight", Layout::kQkvBlocks}},
+     {"model.layers.{i}.self_attn.qkv_proj.weight", Layout::kQkvBlocks},
+     3},
     {Part::kGate,
      {"blk.{i}.ffn_up.weight", Layout::kGateUpBlocks},
-     {"model.layers.{i}.mlp.gate_up_proj.weight", Layout::kGateUpBlocks}},
-    {Part::kUp,
-     {"blk.{i}.ffn_up.weight", Layout::kGateUpBlocks},
-     {"model.layers.{i}.mlp.gate_up_proj.weight", Layout::kGateUpBlocks}},
+     {"model.layers.{i}.mlp.gate_up_proj.weight", Layout::kGateUpBlocks},
+     2},
 };
 
 ModelConfig read_config(const ConfigReader& r) {

@@ -28,7 +28,7 @@ ModelConfig read_config(const ConfigReader& r) {
   set_windows(config, r, window, [](int64_t) { return true; });
   ExpertOptions experts = r.experts();
   experts.router.kind = ops::RouterKind::kSparseMixer;
-  experts.router.jitter = static_cast<float>(r.real({"router_jitter_noise"}, 0.01));
+  experts.router.jitter = static_cast<float>(r.within({"router_jitter_noise"}, {0, 1}, 0.01));
   set_experts(config, experts);
   return config;
 }

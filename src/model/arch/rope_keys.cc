@@ -135,10 +135,15 @@ RopeOptions read_hf(const ConfigReader& reader, int head_dim, std::string_view p
   RopeOptions rope;
   const bool nested = has_rope_dictionary(reader, prefix);
   const Scaling scaling(reader, nested ? std::string(prefix) : "rope_scaling.");
-  rope.theta =
-      nested ? scaling.get("rope_theta") : reader.real({"rope_theta|rotary_emb_base"}, rope.theta);
+  rope.theta = (nested ? scaling.find("rope_theta") : std::nullopt)
+                   .value_or(reader.real({"rope_theta|rotary_emb_base"}, rope.theta));
   const double partial = (nested ? scaling.find("partial_rotary_factor") : std::nullopt)
                              .value_or(reader.real({"partial_rotary_factor|rotary_pct"}, 1.0));
+  if (!Range{0, 1}.holds(partial)) {
+    fail(ErrorCode::kCorruptFile,
+         fmt::format("{}: key '{}partial_rotary_factor' is {}, expected 0 to 1",
+                     reader.metadata().path(), nested ? prefix : "", partial));
+  }
   read_scaling(reader, scaling, rope);
   if (rope.scaling == RopeScaling::kProportional) {
     rope.partial = partial;
@@ -184,7 +189,9 @@ RopeOptions read_gguf(const ConfigReader& reader, int head_dim) {
 }  // namespace
 
 bool has_rope_dictionary(const ConfigReader& reader, std::string_view prefix) {
-  return reader.metadata().contains(std::string(prefix) + "rope_theta");
+  const auto find = [&](std::string_view name) { return std::string(prefix) + std::string(name); };
+  return reader.metadata().find_double(find("rope_theta")) ||
+         reader.metadata().find_string(find("rope_type"));
 }
 
 double yarn_mscale(double factor, double scale) {

@@ -52,10 +52,18 @@ TEST(ConfigCheck, TheTrunk) {
                          {"vocab_size is 0", [](auto& c) { c.n_vocab = 0; }},
                          {"final_logit_softcapping is -1", [](auto& c) { c.logit_soft_cap = -1; }},
                          {"clip_qkv is inf", [](auto& c) { c.clip_qkv = kInfinity; }},
-                         {"multiplier is nan", [](auto& c) { c.embed_scale = kNan; }},
-                         {"multiplier is inf", [](auto& c) { c.residual_scale = kInfinity; }},
-                         {"multiplier is -inf", [](auto& c) { c.hidden_scale = -kInfinity; }},
-                         {"multiplier is nan", [](auto& c) { c.logit_scale = kNan; }}});
+                         {"epsilon is 1e+300", [](auto& c) { c.norm_eps = 1e300; }},
+                         {"clip_qkv is 1e-300", [](auto& c) { c.clip_qkv = 1e-300; }},
+                         {"of embeddings is nan", [](auto& c) { c.embed_scale = kNan; }},
+                         {"of embeddings is 0", [](auto& c) { c.embed_scale = 0; }},
+                         {"of branches is inf", [](auto& c) { c.residual_scale = kInfinity; }},
+                         {"of branches is -1", [](auto& c) { c.residual_scale = -1; }},
+                         {"hidden state is -inf", [](auto& c) { c.hidden_scale = -kInfinity; }},
+                         {"of logits is nan", [](auto& c) { c.logit_scale = kNan; }},
+                         {"of logits is 1e+300", [](auto& c) { c.logit_scale = 1e300; }},
+                         {"ALiBi slope is 0", [](auto& c) {
+                            c.alibi_slopes = {0.5F, 0.0F};
+                          }}});
 }
 
 TEST(ConfigCheck, ALayer) {
@@ -63,7 +71,10 @@ TEST(ConfigCheck, ALayer) {
       keep, {{"head_count_kv is 2", [](auto& c) { layer(c).n_heads = 3, layer(c).n_kv_heads = 2; }},
              {"sliding_window is -1", [](auto& c) { layer(c).window = -1; }},
              {"attn_logit_softcapping is nan", [](auto& c) { layer(c).score_soft_cap = kNan; }},
+             {"attn_logit_softcapping is 1e+39", [](auto& c) { layer(c).score_soft_cap = 1e39; }},
              {"attention scale is 0", [](auto& c) { layer(c).score_scale = 0; }},
+             {"attention scale is 1e+300", [](auto& c) { layer(c).score_scale = 1e300; }},
+             {"swiglu_limit is -7", [](auto& c) { layer(c).hidden.clamp = -7.0F; }},
              {"rope is 1", [](auto& c) { layer(c).rope = 1; }},
              {"rope is -2", [](auto& c) { layer(c).rope = -2; }},
              {"width of a cached key is 577", [](auto& c) { layer(c).head_dim = 577; }}});
@@ -86,7 +97,9 @@ TEST(ConfigCheck, Rotations) {
                    {"rope.dimension_count is 6", [](auto& c) { rope(c).rotary_dim = 6; }},
                    {"rope base is -1", [](auto& c) { rope(c).theta = -1; }},
                    {"rope base is inf", [](auto& c) { rope(c).theta = kInfinity; }},
+                   {"rope base is 1e+300", [](auto& c) { rope(c).theta = 1e300; }},
                    {"rope scaling factor is 0", [](auto& c) { rope(c).factor = 0; }},
+                   {"rope scaling factor is 1e+30", [](auto& c) { rope(c).factor = 1e30; }},
                    {"rope attention_factor is nan", [](auto& c) { rope(c).magnitude = kNan; }}});
 }
 

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "src/model/arch/configs.h"
 #include "support/error_check.h"
+#include "weights/json.h"
 
 namespace fathom::model {
 namespace {
@@ -39,6 +42,64 @@ TEST(ConfigReader, BothFormatsGiveTheSameSizes) {
     EXPECT_EQ(config.ropes[0].rotary_dim, 16);
     EXPECT_EQ(config.ropes[0].theta, 10000.0);
   }
+}
+
+MadeFile with_json(std::string_view text) {
+  MadeFile file = hf_config(kClass);
+  weights::flatten_json(text, "model/config.json", "", file.file().metadata);
+  return file;
+}
+
+// What is no number is an error of its key, not a missing key.
+TEST(ConfigReader, ObjectsAndListsAreRefused) {
+  for (const char* key :
+       {"max_position_embeddings", "head_dim", "rms_norm_eps", "hidden_act", "tie_word_embeddings",
+        "layer_types", "rope_theta", "rope_scaling", "rope_parameters", "partial_rotary_factor"}) {
+    for (const char* value : {"{}", R"([{"a": 1}])", R"([1, "x"])", "[1]", "[[]]"}) {
+      const std::string name = key;
+      const bool is_object = std::string_view(value) == "{}";
+      if (is_object && name.starts_with("rope_") && name != "rope_theta") {
+        continue;  // an empty dictionary says nothing
+      }
+      SCOPED_TRACE(name + value);
+      const MadeFile file = with_json("{\"" + name + "\": " + value + "}");
+      expect_error([&] { read_common(file); }, ErrorCode::kCorruptFile,
+                   {"model/config.json: key '", name, "': found a", ", expected a"});
+    }
+  }
+  for (const char* text :
+       {R"({"rope_scaling": 7})", R"({"rope_scaling": "yarn"})", R"({"rope_parameters": true})"}) {
+    expect_error([&] { read_common(with_json(text)); }, ErrorCode::kCorruptFile,
+                 {"key 'rope_", "found a", "expected an object, with the key"});
+  }
+  EXPECT_EQ(read_common(with_json(R"({"rope_scaling": {}, "rope_theta": null})")).ropes[0].theta,
+            10000.0);
+}
+
+TEST(ConfigReader, NumbersLieInTheirRange) {
+  MadeFile file = hf_config(kClass);
+  const ConfigReader reader(file.file());
+  EXPECT_EQ(reader.factor({"scale"}, -5.0), -5.0) << "the default is the family's";
+  EXPECT_EQ(reader.count({"n_more"}, 8, 3), 3);
+  for (const double bad : {0.0, -1.0, 1e300, 1e-300, std::nan(""), HUGE_VAL}) {
+    file.set("scale", bad);
+    expect_error([&] { (void)reader.factor({"other|scale"}, 1.0); }, ErrorCode::kCorruptFile,
+                 {"model/config.json: key 'scale' is ", ", expected 1e-06 to 1e+06"});
+    if (bad != 0) {
+      expect_error([&] { (void)reader.limit({"scale"}, 1.0); }, ErrorCode::kCorruptFile, {"scale"});
+    }
+  }
+  file.set("scale", 0.0);
+  EXPECT_EQ(reader.limit({"scale"}, 30.0), 0.0) << "0 is none";
+  file.set("scale", 0.5);
+  EXPECT_EQ(reader.factor({"scale"}, 1.0), 0.5);
+  for (const int64_t bad : {int64_t{-1}, int64_t{9}, int64_t{1} << 40}) {
+    file.set("n_more", bad);
+    expect_error([&] { (void)reader.count({"n_more"}, 8, 3); }, ErrorCode::kCorruptFile,
+                 {"key 'n_more' is ", ", expected 0 to 8"});
+  }
+  file.set("n_more", int64_t{0});
+  EXPECT_EQ(reader.count({"n_more"}, 8, 3), 0);
 }
 
 TEST(ConfigReader, EveryLayerHasOneKnownType) {
