@@ -104,6 +104,12 @@ std::unique_ptr<Adapter> open_adapter(const std::string& folder) {
       adapter->others.push_back(&tensor);
     }
   }
+  if (adapter->tensors.tensors().empty()) {
+    fail(ErrorCode::kCorruptFile,
+         fmt::format("{}: found no tensors in its weights, expected lora_A and lora_B of each "
+                     "module; nothing of the adapter was saved: save it again, or leave it away",
+                     folder));
+  }
   for (auto& [module, matrices] : modules) {
     matrices.module = module;
     matrices.rank = adapter->config.rank_of(module);

@@ -33,8 +33,9 @@ struct Adapter {
 
 // `folder` holds adapter_config.json, and adapter_model.safetensors or adapter_model.bin. Shapes
 // are checked by model/lora, which knows the model. Errors: kNotFound (a file), those of
-// read_adapter_config, safetensors.h and pytorch.h; kUnsupported naming the tensor for what only
-// other kinds of adapters have (magnitudes, embeddings, biases).
+// read_adapter_config, safetensors.h and pytorch.h; kCorruptFile for no tensors at all;
+// kUnsupported naming the tensor for what only other kinds of adapters have (magnitudes,
+// embeddings, biases).
 std::unique_ptr<Adapter> open_adapter(const std::string& folder);
 
 }  // namespace fathom::weights

@@ -23,6 +23,7 @@ namespace {
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 constexpr size_t kMaxPattern = 256;
 constexpr int64_t kMaxRank = 65536;
+constexpr double kMaxAlpha = 1e6;
 
 // Keys that stay null, false or empty in an adapter that is two matrices beside each module.
 constexpr std::string_view kUnsupportedKeys[] = {
@@ -96,6 +97,8 @@ void check_kind(const Metadata& metadata) {
           "true, false, gaussian, eva, orthogonal; this one changes the base model too: save the "
           "adapter converted to plain LoRA (path_initial_model_for_weight_conversion)");
     }
+  } else {
+    (void)metadata.find_bool("init_lora_weights");  // refuses what is neither
   }
 }
 
@@ -140,9 +143,9 @@ void check_rank(const std::string& path, std::string_view key, double rank) {
 }
 
 void check_alpha(const std::string& path, std::string_view key, double alpha) {
-  if (!std::isfinite(alpha)) {
-    fail(ErrorCode::kCorruptFile,
-         fmt::format("{}: {}: found {}, allowed a finite number", path, key, alpha));
+  if (!(std::abs(alpha) <= kMaxAlpha)) {
+    fail(ErrorCode::kCorruptFile, fmt::format("{}: {}: found {}, allowed {:g} to {:g}", path, key,
+                                              alpha, -kMaxAlpha, kMaxAlpha));
   }
 }
 

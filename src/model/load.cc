@@ -119,6 +119,7 @@ std::unique_ptr<ModelWeights> load_weights(const weights::ModelFile& file, const
   auto weights = std::make_unique<ModelWeights>();
   const Prepared prepared = prepare(file, options, *weights);
   const JobList& jobs = prepared.jobs;
+  check_adapter_values(options.adapters);
   FATHOM_CHECK(static_cast<int64_t>(jobs.bytes) == plan.weight_bytes);
   std::byte* region = pool.allocate(jobs.bytes).data();
   fill_vectors(file, jobs, region);

@@ -40,7 +40,8 @@ struct LoadPlan {
 LoadPlan plan_load(const weights::ModelFile& file, const LoadOptions& options);
 
 // Packs all tensors into `pool` (weight_bytes must fit) with all threads, releasing file pages
-// behind itself. Error: kCorruptFile for a NaN or infinite scale (tensor and row named).
+// behind itself. Error: kCorruptFile for a NaN or infinite scale (tensor and row named), also in an
+// adapter (named) and where an adapter was merged.
 std::unique_ptr<ModelWeights> load_weights(const weights::ModelFile& file, const LoadPlan& plan,
                                            const LoadOptions& options, MemoryPool& pool,
                                            ThreadPool& threads, const LoadProgress& progress);

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -156,6 +157,11 @@ class AdapterBinder {
   }
 
   void add(const AdapterUse& use) {
+    if (!(std::abs(use.scale) <= kMaxAdapterScale)) {
+      fail(ErrorCode::kInvalidArgument,
+           fmt::format("{}: found the scale {} for this adapter, expected {:g} to {:g}",
+                       use.adapter->config.path, use.scale, -kMaxAdapterScale, kMaxAdapterScale));
+    }
     complaints_.clear();
     n_complaints_ = 0;
     for (const FileTensor* other : use.adapter->others) {
@@ -292,6 +298,22 @@ bool holds_floats(const FileTensor& tensor, const weights::Metadata& metadata) {
 }
 
 }  // namespace
+
+void check_adapter_values(std::span<const AdapterUse> uses) {
+  for (const AdapterUse& use : uses) {
+    for (const auto& [name, tensor] : use.adapter->tensors.tensors()) {
+      const std::vector<float> values = read_floats({&tensor, tensor.n_rows(), tensor.n_cols()});
+      const auto bad = std::ranges::find_if_not(values, [](float v) { return std::isfinite(v); });
+      if (bad != values.end()) {
+        fail(ErrorCode::kCorruptFile,
+             fmt::format("{}: tensor '{}' row {} of the adapter holds {}, expected finite values; "
+                         "the file is damaged or its training went wrong",
+                         use.adapter->config.path, name,
+                         (bad - values.begin()) / std::max<int64_t>(1, tensor.n_cols()), *bad));
+      }
+    }
+  }
+}
 
 BoundAdapters bind_adapters(const AdapterScope& scope, std::span<const AdapterUse> uses) {
   if (uses.empty()) {

@@ -22,6 +22,9 @@
 
 namespace fathom::model {
 
+// Beyond this a scale makes nothing but infinities.
+inline constexpr double kMaxAdapterScale = 1e4;
+
 // An adapter and what its product is multiplied with besides its own scale.
 struct AdapterUse {
   const weights::Adapter* adapter = nullptr;
@@ -51,8 +54,13 @@ struct AdapterScope {
 
 // Modules are found by the names of Hugging Face checkpoints, for GGUF files too. The adapters and
 // `scope.file` must outlive the result. Error: kCorruptFile listing all tensors of an adapter that
-// fit nothing (at most 20): name, found and expected shape.
+// fit nothing (at most 20): name, found and expected shape; kInvalidArgument for a scale beyond
+// kMaxAdapterScale.
 BoundAdapters bind_adapters(const AdapterScope& scope, std::span<const AdapterUse> uses);
+
+// Looks at every value of adapters that were bound. Error: kCorruptFile naming the adapter's
+// config, the tensor and the row of a NaN or infinity.
+void check_adapter_values(std::span<const AdapterUse> uses);
 
 // Appends the jobs of all terms, beside the weights: layers[i].lora, types.lora_rank, lora_on_ffn.
 void add_adapter_jobs(const BoundAdapters& bound, ModelWeights& weights, JobList& jobs);

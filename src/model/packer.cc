@@ -106,7 +106,7 @@ class Packer {
       group.out = region_ + unit.job->offset + g * unit.job->group_stride_bytes;
       const int bad = quant::pack_group(group);
       if (bad >= 0) {
-        report(view, row + bad);
+        report(*unit.job, row + bad);
       }
     }
     release(unit.job->file_view(), unit.first_group * kGroupRows,
@@ -119,6 +119,13 @@ class Packer {
   }
 
   void throw_if_bad() const {
+    if (bad_tensor_ != nullptr && bad_is_merged_) {
+      fail(ErrorCode::kCorruptFile,
+           fmt::format("{}: tensor '{}' row {} holds a NaN or infinite value once the adapters are "
+                       "added to it (--merge-lora): the file or an adapter is damaged, or a scale "
+                       "is too large",
+                       file_->metadata.path(), bad_tensor_->name, bad_row_));
+    }
     if (bad_tensor_ != nullptr) {
       fail(ErrorCode::kCorruptFile,
            fmt::format("{}: tensor '{}' row {} holds a NaN or infinite scale or value; the file is "
@@ -146,7 +153,8 @@ class Packer {
                                      static_cast<size_t>((end_row - first_row) * row_bytes)));
   }
 
-  void report(const MatrixView& view, int64_t row) {
+  void report(const MatrixJob& job, int64_t row) {
+    const MatrixView& view = job.view;
     const std::lock_guard lock(mutex_);
     const int64_t file_row = view.transposed ? row : view.file_row(row);
     const bool earlier = bad_tensor_ == nullptr || view.tensor->name < bad_tensor_->name ||
@@ -154,6 +162,7 @@ class Packer {
     if (earlier) {
       bad_tensor_ = view.tensor;
       bad_row_ = file_row;
+      bad_is_merged_ = job.source.is_bound();
     }
   }
 
@@ -166,6 +175,7 @@ class Packer {
   std::mutex mutex_;
   const FileTensor* bad_tensor_ = nullptr;
   int64_t bad_row_ = 0;
+  bool bad_is_merged_ = false;
 };
 
 }  // namespace

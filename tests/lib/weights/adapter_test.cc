@@ -80,6 +80,11 @@ TEST_F(AdapterTest, MagnitudesOfDoraAreRefused) {
   test::expect_error([&] { open(); }, ErrorCode::kUnsupported, {"lora_magnitude_vector", "DoRA"});
 }
 
+TEST_F(AdapterTest, AnAdapterOfNoTensorsIsRefused) {
+  test::expect_error([&] { open(); }, ErrorCode::kCorruptFile,
+                     {folder_.path(), "no tensors", "lora_A and lora_B"});
+}
+
 TEST_F(AdapterTest, MissingFilesAreNamed) {
   test::expect_error([&] { open_adapter(folder_.path()); }, ErrorCode::kNotFound,
                      {"adapter_model.safetensors", "adapter_model.bin"});

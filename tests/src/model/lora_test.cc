@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "model/load.h"
 #include "support/error_check.h"
 #include "support/model_rig.h"
@@ -18,7 +20,12 @@ class MadeAdapter {
  public:
   MadeAdapter& add(const std::string& name, std::vector<int64_t> shape) {
     const auto n = static_cast<size_t>(shape.at(0) * shape.at(1));
-    builder_.add(name, shape, std::vector<float>(n, 0.25F));
+    return add_values(name, std::move(shape), std::vector<float>(n, 0.25F));
+  }
+
+  MadeAdapter& add_values(const std::string& name, std::vector<int64_t> shape,
+                          const std::vector<float>& values) {
+    builder_.add(name, shape, values);
     return *this;
   }
 
@@ -95,6 +102,65 @@ TEST(Lora, AllThatFitsNothingIsListed) {
        "model.layers.0.mlp.experts.3.up_proj.A: found [2, 64], expected no adapters on experts",
        "model.layers.0.self_attn.k_proj.lora_A.weight: found [3, 64], expected [2, 64]",
        "model.layers.0.self_attn.k_proj.lora_B.weight: found none, expected [32, 2]"});
+}
+
+TEST(Lora, ScalesThatMeanNothingAreRefused) {
+  const auto file = test::tiny_gguf({}).parse();
+  MadeAdapter made;
+  const weights::Adapter& adapter =
+      made.add_pair("model.layers.1.self_attn.q_proj", 64, 64).finish();
+  for (const double scale : {1e30, -1e5, std::nan(""), HUGE_VAL}) {
+    LoadOptions options;
+    options.adapters.push_back({&adapter, scale});
+    test::expect_error([&] { plan_load(*file, options); }, ErrorCode::kInvalidArgument,
+                       {"adapter_config.json: found the scale ", "expected -10000 to 10000"});
+  }
+  for (const double scale : {-2.0, 0.0, 1e4}) {
+    LoadOptions options;
+    options.adapters.push_back({&adapter, scale});
+    EXPECT_NO_THROW(plan_load(*file, options)) << scale;
+  }
+}
+
+// The base is sound: the message is about the adapter, also where both become one matrix.
+TEST(Lora, BadValuesAreTheAdaptersOwn) {
+  const auto file = test::tiny_gguf({}).parse();
+  for (const float bad : {std::nanf(""), HUGE_VALF}) {
+    MadeAdapter made;
+    std::vector<float> values(2 * 64, 0.25F);
+    values[64 + 3] = bad;
+    made.add_pair("model.layers.1.mlp.down_proj", 64, 96);
+    made.add_values("model.layers.0.self_attn.q_proj.A", {2, 64}, values);
+    made.add("model.layers.0.self_attn.q_proj.B", {64, 2});
+    LoadOptions options = beside(made.finish());
+    for (const bool merged : {false, true}) {
+      options.merge_adapters = merged;
+      const LoadPlan plan = plan_load(*file, options);
+      MemoryPool pool("weights", static_cast<size_t>(plan.weight_bytes));
+      ThreadPool threads(1);
+      test::expect_error([&] { load_weights(*file, plan, options, pool, threads, {}); },
+                         ErrorCode::kCorruptFile,
+                         {"adapter_config.json: tensor 'model.layers.0.self_attn.q_proj.A' row 1 "
+                          "of the adapter holds "});
+    }
+  }
+}
+
+// Finite values whose product is not: neither file alone is to blame.
+TEST(Lora, OverflowWhileMergingIsNamed) {
+  const auto file = test::tiny_gguf({}).parse();
+  MadeAdapter made;
+  const std::vector<float> huge(2 * 64, 1e30F);
+  made.add_values("model.layers.0.self_attn.q_proj.A", {2, 64}, huge);
+  made.add_values("model.layers.0.self_attn.q_proj.B", {64, 2}, huge);
+  LoadOptions options = beside(made.finish());
+  options.merge_adapters = true;
+  const LoadPlan plan = plan_load(*file, options);
+  MemoryPool pool("weights", static_cast<size_t>(plan.weight_bytes));
+  ThreadPool threads(1);
+  test::expect_error([&] { load_weights(*file, plan, options, pool, threads, {}); },
+                     ErrorCode::kCorruptFile,
+                     {"blk.0.attn_q.weight", "once the adapters are added", "--merge-lora"});
 }
 
 TEST(Lora, ModulesOfTheBareTrunkAreFound) {
