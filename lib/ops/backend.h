@@ -77,6 +77,7 @@ struct GroupedLinear {
 struct GroupedGated {
   std::span<const GatedLinear> experts;  // [n_groups], one shape
   std::span<const int64_t> first_rows;   // [n_groups + 1]
+  std::span<const int32_t> token_of;     // the batch's row of each of x's; empty: the same
 };
 
 // How a router's logits become choices and weights; every order of steps that a family has.
@@ -251,6 +252,9 @@ class Backend {
 
   // x = cap * tanh(x / cap)
   virtual void soft_cap(const Rows& x, float cap, const Site& site) = 0;
+
+  // A NaN or infinity in x is a fault of its row: for results that nothing packs.
+  virtual void check_finite(const Rows& x, const Site& site) = 0;
 
   // cos and sin [n_tokens, n_pairs] of f32 angle = position * inv_freq[i], times `magnitude`.
   virtual void fill_rope(std::span<const int64_t> positions, std::span<const float> inv_freq,

@@ -65,6 +65,7 @@ class CpuBackend final : public Backend {
   void clamp(const Rows& x, float limit, const Site& site) override;
   void copy_heads(const HeadCopy& job) override;
   void soft_cap(const Rows& x, float cap, const Site& site) override;
+  void check_finite(const Rows& x, const Site& site) override;
   void fill_rope(std::span<const int64_t> positions, std::span<const float> inv_freq,
                  float magnitude, float* cos, float* sin) override;
 

@@ -1,12 +1,27 @@
 // Operations on each value by itself: sums, scaling, limits, soft cap, copies of head columns.
 // Called by model through Backend. Read next: ops/cpu_rows.cc.
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 #include "ops/cpu_backend.h"
 #include "ops/cpu_parts.h"
 
 namespace fathom::ops {
+
+namespace {
+
+// One pass without branches: the exponents of all values are looked at.
+bool all_finite(const float* values, int64_t n) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  uint32_t n_bad = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    n_bad += static_cast<uint32_t>((std::bit_cast<uint32_t>(values[i]) & kExponent) == kExponent);
+  }
+  return n_bad == 0;
+}
+
+}  // namespace
 
 void CpuBackend::add(const Rows& x, const Rows& y, float scale, const Site& site) {
   check_same_shape(x, y);
@@ -56,6 +71,15 @@ void CpuBackend::soft_cap(const Rows& x, float cap, const Site& site) {
     exec_->kernels().soft_cap(x.row(row) + first, n, cap);
   });
   exec_->observe(site, x);
+}
+
+void CpuBackend::check_finite(const Rows& x, const Site& site) {
+  check_rows(x);
+  run_pieces(*exec_, x, [&](int64_t row, int64_t first, int64_t n) {
+    if (!all_finite(x.row(row) + first, n)) {
+      exec_->report_fault(site, row);
+    }
+  });
 }
 
 void CpuBackend::copy_heads(const HeadCopy& job) {

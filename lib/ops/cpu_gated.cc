@@ -132,7 +132,7 @@ void GatedProduct::finish_row(const GatedLinear& linear, int64_t block, int64_t 
     std::copy_n(h.data(), n, watched_.hidden->row(row) + first);
   }
   if (!pack_row(table, h.data(), n, row, block, *out_)) {
-    exec_->report_fault(site_, row);
+    exec_->report_fault(site_, token_of_.empty() ? row : token_of_[static_cast<size_t>(row)]);
   }
 }
 

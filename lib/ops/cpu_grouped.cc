@@ -178,7 +178,7 @@ void CpuBackend::grouped_gated_linear(const PackedRows& x, const GroupedGated& j
   const Site site{.layer = layer, .name = "expert_hidden"};
   GatedProduct::Watched stores;
   stores.hidden = exec_->observed() ? &hidden.rows() : nullptr;
-  const GatedProduct product(*exec_, x, out, site, stores);
+  const GatedProduct product(*exec_, x, out, site, stores, job.token_of);
   const int64_t n_columns = GatedProduct::n_column_units(first);
   const auto units_of = [&](int64_t n_rows) { return n_columns * cut_rows(n_rows).n_blocks; };
   const int64_t n_units = plan_runs(job.first_rows, units_of, runs_);

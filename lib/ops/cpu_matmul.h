@@ -98,9 +98,15 @@ class GatedProduct {
     const Rows* hidden = nullptr;
   };
 
+  // `token_of`: the batch's row of each of x's, for faults; empty: the same.
   GatedProduct(Exec& exec, const PackedRows& x, PackedRows& out, const Site& site,
-               const Watched& watched)
-      : exec_(&exec), rows_(x.view()), out_(&out), site_(site), watched_(watched) {}
+               const Watched& watched, std::span<const int32_t> token_of = {})
+      : exec_(&exec),
+        rows_(x.view()),
+        out_(&out),
+        site_(site),
+        watched_(watched),
+        token_of_(token_of) {}
 
   // Units along the columns of one gated linear.
   static int64_t n_column_units(const GatedLinear& linear);
@@ -121,6 +127,7 @@ class GatedProduct {
   PackedRows* out_;
   Site site_;
   Watched watched_;
+  std::span<const int32_t> token_of_;
 };
 
 // Aborts unless gate (if any) and up fit x and each other, and the activation has what it needs.

@@ -92,7 +92,7 @@ void CpuBackend::gather_pack(const Rows& x, std::span<const int32_t> rows, Packe
     const int32_t row = rows[static_cast<size_t>(i)];
     FATHOM_CHECK(row >= 0 && row < x.n_rows);
     if (!pack_row(exec_->kernels(), x.row(row), x.n_cols, i, 0, out)) {
-      exec_->report_fault(site, i);
+      exec_->report_fault(site, row);
     }
     if (exec_->observed()) {
       std::copy_n(x.row(row), x.n_cols, watched.rows().row(i));
@@ -115,7 +115,7 @@ void CpuBackend::pack_heads(const Rows& x, int n_heads, int64_t first, int64_t s
   run_rows(*exec_, n_rows, n_cols, [&](int64_t i, int) {
     const float* values = x.row(i % x.n_rows) + first + i / x.n_rows * step;
     if (!pack_row(exec_->kernels(), values, n_cols, i, 0, out)) {
-      exec_->report_fault(site, i);
+      exec_->report_fault(site, i % x.n_rows);
     }
     if (exec_->observed()) {
       std::copy_n(values, n_cols, watched.rows().row(i));

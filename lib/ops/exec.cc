@@ -57,11 +57,13 @@ void Exec::observe(const Site& site, const Rows& rows, DType type, int n_heads) 
 }
 
 void Exec::report_fault(const Site& site, int64_t row) {
+  const int64_t batch_row =
+      site.batch_rows.empty() ? row : site.batch_rows[static_cast<size_t>(row)];
   const std::lock_guard lock(fault_mutex_);
   if (!fault_) {
-    fault_ = NumericFault{.layer = site.layer, .name = std::string(site.name), .row = row};
+    fault_ = NumericFault{.layer = site.layer, .name = std::string(site.name), .row = batch_row};
   } else if (fault_->layer == site.layer && fault_->name == site.name) {
-    fault_->row = std::min(fault_->row, row);
+    fault_->row = std::min(fault_->row, batch_row);
   }
 }
 

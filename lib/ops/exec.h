@@ -26,11 +26,11 @@ inline constexpr size_t kKernelScratchBytes = kernels::kAttendScratchBytes;
 inline constexpr size_t kWorkerScratchBytes =
     kKernelScratchBytes + 3 * kAttendBlockBytes + size_t{64} * kMaxAttendRows;
 
-// The first block of activations whose magnitude was Inf or NaN in this step.
+// The first values of this step that were Inf or NaN: a block of activations, or logits.
 struct NumericFault {
   int layer = -1;
   std::string name;
-  int64_t row = 0;
+  int64_t row = 0;  // of the batch
 };
 
 class Exec {
@@ -56,7 +56,8 @@ class Exec {
   void observe(const Site& site, const Rows& rows, DType type = DType::kF32, int n_heads = 0) const;
 
   // Remembers the first fault of the step: the lowest row of the first operation that had one,
-  // whatever the order in which workers report. Thread rule: any worker.
+  // whatever the order in which workers report. `row` is one of the site's tensor. Thread rule: any
+  // worker.
   void report_fault(const Site& site, int64_t row);
 
   // The fault since the last call, if any.

@@ -34,6 +34,7 @@ struct SequenceRows {
 struct Site {
   int layer = -1;
   std::string_view name;
+  std::span<const int64_t> batch_rows = {};  // the batch's row of each of its; empty: the same
 };
 
 }  // namespace fathom::ops

@@ -29,8 +29,10 @@ void check_ids(const Session& session, std::span<const int32_t> ids) {
   }
   if (std::ssize(ids) > session.context()) {
     fail(ErrorCode::kResourceExhausted,
-         fmt::format("the prompt has {} tokens, the context {}; give a larger -c", ids.size(),
-                     session.context()));
+         fmt::format("the prompt has {} tokens, the context {}; {}", ids.size(), session.context(),
+                     session.load_plan().config.allows_more_than(session.context())
+                         ? "give a larger -c"
+                         : "shorten it: the model has learned no more positions"));
   }
 }
 
@@ -66,8 +68,9 @@ void score(Session& session, std::span<const int32_t> ids,
                             logits);
     if (const auto fault = session.exec().take_fault()) {
       fail(ErrorCode::kInternal,
-           fmt::format("a NaN or infinity in '{}' of layer {}, position {}: the file or the "
-                       "arithmetic is broken; `fathom run --check-nan` shows the first one",
+           fmt::format("a NaN or infinity in '{}' of layer {}, position {}: the file's values or "
+                       "the config's numbers are broken; --check-tensors looks at the file's "
+                       "values, `fathom run --check-nan` shows the first one",
                        fault->name, fault->layer, first + fault->row));
     }
     if (logits.n_rows > 0) {

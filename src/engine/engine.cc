@@ -16,6 +16,7 @@
 #include "engine/batch.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
+#include "model/rope.h"
 
 namespace fathom::engine {
 
@@ -86,8 +87,11 @@ void Engine::check(const Request& request) const {
   const auto n_prompt = static_cast<int64_t>(request.prompt.size());
   if (n_prompt > options_.context) {
     fail(ErrorCode::kResourceExhausted,
-         fmt::format("the prompt has {} tokens, the context holds {}; shorten it or raise -c",
-                     n_prompt, options_.context));
+         fmt::format("the prompt has {} tokens, the context holds {}; shorten it{}", n_prompt,
+                     options_.context,
+                     model_->config().allows_more_than(options_.context)
+                         ? " or raise -c"
+                         : ": the model has learned no more positions"));
   }
   sample::check(request.sampling, n_vocab);
   const int64_t pages = kv::pages_for(positions_needed(request));
@@ -234,23 +238,16 @@ bool Engine::end_faulty_sequence() {
   if (!fault) {
     return false;
   }
-  // Head rows are logit rows; all others are rows of the batch.
-  size_t share = 0;
-  if (fault->layer < 0 && fault->name == "final_norm") {
-    for (int64_t left = fault->row; share < shares_.size(); ++share) {
-      if (shares_[share].completes && left-- == 0) {
-        break;
-      }
-    }
-  } else {
-    share = batch_->share_of_row(fault->row);
-  }
-  Sequence& sequence = *shares_.at(share).sequence;
-  finish(
-      sequence, FinishReason::kError,
-      fmt::format("layer {}, tensor {}: a value is NaN or infinite; run with --check-nan to find "
-                  "its origin",
-                  fault->layer, fault->name));
+  Sequence& sequence = *shares_.at(batch_->share_of_row(fault->row)).sequence;
+  const std::string place =
+      fault->layer < 0 ? std::string("outside the layers") : fmt::format("layer {}", fault->layer);
+  finish(sequence, FinishReason::kError,
+         fmt::format("a value in tensor '{}' ({}) at position {} is NaN or infinite, after {} "
+                     "tokens of the answer: the weights, an adapter or the config's numbers are "
+                     "broken; --check-tensors looks at the file's values, --check-nan names the "
+                     "first bad value of the run",
+                     fault->name, place, batch_->input().positions[static_cast<size_t>(fault->row)],
+                     sequence.n_generated()));
   std::erase_if(running_, [&](const auto& entry) { return entry.get() == &sequence; });
   return true;
 }

@@ -91,10 +91,16 @@ class Taker {
     return {floats(n_rows * n_cols), n_rows, n_cols, n_cols};
   }
 
-  float* floats(int64_t count) {
-    const size_t n = static_cast<size_t>(count) * sizeof(float);
-    bytes_ += MemoryPool::padded_bytes(n);
-    return pool_ == nullptr ? nullptr : reinterpret_cast<float*>(pool_->allocate(n).data());
+  float* floats(int64_t count) { return array<float>(count).data(); }
+
+  template <class T>
+  std::span<T> array(int64_t count) {
+    if (count == 0) {
+      return {};
+    }
+    const auto n = static_cast<size_t>(count);
+    bytes_ += MemoryPool::padded_bytes(n * sizeof(T));
+    return pool_ == nullptr ? std::span<T>() : pool_->allocate_array<T>(n);
   }
 
   ops::PackedRows packed(int64_t n_rows, int64_t n_cols, ops::RowForms forms) {
@@ -137,6 +143,10 @@ void take_experts(Taker& taker, StepBuffers& b, const Widths& w, const ModelConf
   b.expert_in = taker.packed(n_pairs, config.hidden_size, types.expert_in);
   b.expert_hidden = taker.packed(n_pairs, w.expert_ffn, types.expert_down_in);
   b.shared_hidden = taker.packed(n, w.shared_ffn, types.down_in);
+  b.expert_ids = taker.array<int32_t>(n_pairs);
+  b.token_of = taker.array<int32_t>(n_pairs);
+  b.row_of = taker.array<int32_t>(n_pairs);
+  b.expert_weights = taker.array<float>(n_pairs);
 }
 
 void take_adapters(Taker& taker, StepBuffers& b, const Widths& w, const ModelWeightTypes& types,
@@ -174,6 +184,8 @@ StepBuffers take_buffers(Taker& taker, const ModelConfig& config, const ModelWei
   b.projected_packed = taker.packed(limits.max_logits, projected, types.head_in);
   take_latent(taker, b, w, types, n);
   take_experts(taker, b, w, config, types, n);
+  const int64_t n_runs = std::max(w.n_experts, w.n_heads);
+  b.first_rows = taker.array<int64_t>(n_runs > 0 ? n_runs + 1 : 0);
   take_adapters(taker, b, w, types, n);
   for (const RopeOptions& rope : config.ropes) {
     b.rope_cos.push_back(taker.floats(n * rope.rotary_dim / 2));
@@ -187,15 +199,7 @@ StepBuffers take_buffers(Taker& taker, const ModelConfig& config, const ModelWei
 StepBuffers take_step_buffers(MemoryPool& pool, const ModelConfig& config,
                               const ModelWeightTypes& types, const StepLimits& limits) {
   Taker taker(&pool);
-  StepBuffers b = take_buffers(taker, config, types, limits);
-  const Widths w = widths_of(config);
-  const auto n_pairs = static_cast<size_t>(limits.max_tokens * w.n_used);
-  b.expert_ids.resize(n_pairs);
-  b.token_of.resize(n_pairs);
-  b.row_of.resize(n_pairs);
-  b.expert_weights.resize(n_pairs);
-  b.first_rows.resize(static_cast<size_t>(std::max(w.n_experts, w.n_heads) + 1));
-  return b;
+  return take_buffers(taker, config, types, limits);
 }
 
 size_t step_buffer_bytes(const ModelConfig& config, const ModelWeightTypes& types,

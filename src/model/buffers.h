@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/arena.h"
@@ -47,9 +48,9 @@ struct StepBuffers {
   ops::Rows shared_out;     // [max_tokens, hidden]
   ops::Rows expert_out;     // [max_tokens * n_used, hidden]
   ops::PackedRows router_in, expert_in, expert_hidden, shared_hidden;
-  std::vector<int32_t> expert_ids, token_of, row_of;  // [max_tokens * n_used]
-  std::vector<float> expert_weights;
-  std::vector<int64_t> first_rows;  // [largest number of experts or heads, + 1]
+  std::span<int32_t> expert_ids, token_of, row_of;  // [max_tokens * n_used]
+  std::span<float> expert_weights;
+  std::span<int64_t> first_rows;  // [largest number of experts or heads, + 1]
   // adapters
   ops::Rows low_rank;  // [max_tokens, lora_rank]
   ops::PackedRows low_rank_packed;

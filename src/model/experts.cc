@@ -30,9 +30,8 @@ void add_shared(const LayerStep& step) {
 
 ops::Routing routing_of(StepBuffers& b, int64_t n_tokens, const ExpertOptions& options) {
   const auto n = static_cast<size_t>(n_tokens * options.router.n_used);
-  return {std::span(b.expert_ids).first(n), std::span(b.expert_weights).first(n),
-          std::span(b.token_of).first(n), std::span(b.row_of).first(n),
-          std::span(b.first_rows).first(static_cast<size_t>(options.n_experts) + 1)};
+  return {b.expert_ids.first(n), b.expert_weights.first(n), b.token_of.first(n), b.row_of.first(n),
+          b.first_rows.first(static_cast<size_t>(options.n_experts) + 1)};
 }
 
 }  // namespace
@@ -55,8 +54,8 @@ void expert_block(const LayerStep& step) {
   backend.route(b.router_logits, choice, routing, step.layer);
 
   backend.gather_pack(b.expert_normed, routing.token_of, b.expert_in, {step.layer, "expert_in"});
-  backend.grouped_gated_linear(b.expert_in, {w.experts, routing.first_rows}, b.expert_hidden,
-                               step.layer);
+  backend.grouped_gated_linear(b.expert_in, {w.experts, routing.first_rows, routing.token_of},
+                               b.expert_hidden, step.layer);
   ops::GroupedLinear down;
   down.weights = w.down;
   down.biases = w.down_bias;

@@ -17,7 +17,7 @@ std::span<const int64_t> head_rows(StepBuffers& b, int n_heads, int64_t n_tokens
   for (int head = 0; head <= n_heads; ++head) {
     b.first_rows[static_cast<size_t>(head)] = head * n_tokens;
   }
-  return std::span(b.first_rows).first(static_cast<size_t>(n_heads) + 1);
+  return b.first_rows.first(static_cast<size_t>(n_heads) + 1);
 }
 
 ops::Norm latent_norm(const LayerStep& step, const NormWeights& weights) {

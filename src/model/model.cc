@@ -5,18 +5,18 @@
 
 #include "base/check.h"
 #include "model/layer.h"
+#include "model/rope.h"
 
 namespace fathom::model {
 
 Model::Model(const ModelWeights& weights, ops::Backend& backend, const kv::PagePool& pages,
              MemoryPool& scratch, const StepLimits& limits)
-    : weights_(&weights), backend_(&backend), pages_(&pages), limits_(limits) {
-  buffers_ = take_step_buffers(scratch, weights.config, weights.types, limits);
-  for (size_t kind = 0; kind < weights.config.ropes.size(); ++kind) {
-    const RopeOptions& rope = weights.config.ropes[kind];
-    ropes_.push_back(make_rope_table(rope, weights.rope_divisors[kind], 0));
-  }
-}
+    : weights_(&weights),
+      backend_(&backend),
+      pages_(&pages),
+      limits_(limits),
+      buffers_(take_step_buffers(scratch, weights.config, weights.types, limits)),
+      ropes_(weights.config.ropes, weights.rope_divisors, scratch) {}
 
 void Model::forward(const StepInput& input, const ops::Rows& logits) {
   const ModelConfig& config = weights_->config;
@@ -67,17 +67,17 @@ void Model::fill_ropes(const StepInput& input) {
     const RopeOptions& rope = config.ropes[kind];
     float* cos = buffers_.rope_cos[kind];
     float* sin = buffers_.rope_sin[kind];
+    const auto magnitude = static_cast<float>(rope.magnitude);
     if (!depends_on_length(rope)) {
-      backend_->fill_rope(input.positions, ropes_[kind].inv_freq, ropes_[kind].magnitude, cos, sin);
+      backend_->fill_rope(input.positions, ropes_.inv_freq(kind, 0), magnitude, cos, sin);
       continue;
     }
     for (const ops::SequenceRows& sequence : input.sequences) {
-      const RopeTable table =
-          make_rope_table(rope, weights_->rope_divisors[kind], sequence.rope_length);
       const auto first = static_cast<size_t>(sequence.first_row);
       const int64_t offset = sequence.first_row * rope.rotary_dim / 2;
       backend_->fill_rope(input.positions.subspan(first, static_cast<size_t>(sequence.n_rows)),
-                          table.inv_freq, table.magnitude, cos + offset, sin + offset);
+                          ropes_.inv_freq(kind, sequence.rope_length), magnitude, cos + offset,
+                          sin + offset);
     }
   }
 }
@@ -92,31 +92,36 @@ void Model::write_logits(const StepInput& input, ops::Rows logits) {
   }
   if (config.hidden_scale != 1.0) {
     if (config.last_norm) {
-      backend_->norm(b.last, norm_of(config, weights_->last_norm), b.last, {-1, "final_norm"});
+      backend_->norm(b.last, norm_of(config, weights_->last_norm), b.last,
+                     {-1, "final_norm", input.logit_rows});
     }
-    backend_->scale(b.last, static_cast<float>(config.hidden_scale), {-1, "scaled_hidden"});
-    backend_->pack(b.last, b.last_packed, {-1, "last_packed"});
+    backend_->scale(b.last, static_cast<float>(config.hidden_scale),
+                    {-1, "scaled_hidden", input.logit_rows});
+    backend_->pack(b.last, b.last_packed, {-1, "last_packed", input.logit_rows});
   } else if (config.last_norm) {
     backend_->norm_pack(b.last, norm_of(config, weights_->last_norm), b.last_packed,
-                        {-1, "final_norm"});
+                        {-1, "final_norm", input.logit_rows});
   } else {
-    backend_->pack(b.last, b.last_packed, {-1, "last_packed"});
+    backend_->pack(b.last, b.last_packed, {-1, "last_packed", input.logit_rows});
   }
   ops::PackedRows* head_in = &b.last_packed;
   if (b.projected.data != nullptr) {
     const ops::LinearPart project = {weights_->project_out, nullptr, b.projected, "project_out"};
     backend_->linear(b.last_packed, {&project, 1}, ops::Epilogue::kStore, -1);
-    backend_->pack(b.projected, b.projected_packed, {-1, "projected_packed"});
+    backend_->pack(b.projected, b.projected_packed, {-1, "projected_packed", input.logit_rows});
     head_in = &b.projected_packed;
   }
   const ops::LinearPart head = {weights_->head.matrix, weights_->head.bias, logits, "logits"};
   backend_->linear(*head_in, {&head, 1}, ops::Epilogue::kStore, -1);
   if (config.logit_scale != 1.0) {
-    backend_->scale(logits, static_cast<float>(config.logit_scale), {-1, "scaled_logits"});
+    backend_->scale(logits, static_cast<float>(config.logit_scale),
+                    {-1, "scaled_logits", input.logit_rows});
   }
   if (config.logit_soft_cap > 0) {
-    backend_->soft_cap(logits, static_cast<float>(config.logit_soft_cap), {-1, "capped_logits"});
+    backend_->soft_cap(logits, static_cast<float>(config.logit_soft_cap),
+                       {-1, "capped_logits", input.logit_rows});
   }
+  backend_->check_finite(logits, {-1, "logits", input.logit_rows});
 }
 
 }  // namespace fathom::model

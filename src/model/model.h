@@ -3,13 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/arena.h"
 #include "kv/page_pool.h"
 #include "model/buffers.h"
 #include "model/config.h"
-#include "model/rope.h"
+#include "model/rope_tables.h"
 #include "model/step_input.h"
 #include "model/weights.h"
 #include "ops/backend.h"
@@ -18,17 +17,19 @@ namespace fathom::model {
 
 class Model {
  public:
-  // `scratch` gives the step buffers. The weights, backend and pages must outlive the model.
+  // `scratch` gives the step buffers and the rotation tables. The weights, backend and pages must
+  // outlive the model.
   Model(const ModelWeights& weights, ops::Backend& backend, const kv::PagePool& pages,
         MemoryPool& scratch, const StepLimits& limits);
 
   // What the constructor takes from the scratch pool.
   static size_t scratch_bytes(const ModelConfig& config, const ModelWeightTypes& types,
                               const StepLimits& limits) {
-    return step_buffer_bytes(config, types, limits);
+    return step_buffer_bytes(config, types, limits) + RopeTables::bytes(config.ropes);
   }
 
-  // Runs all rows of `input`; logits [n_logits, n_vocab] of input.logit_rows go to `logits`.
+  // Runs all rows of `input`; logits [n_logits, n_vocab] of input.logit_rows go to `logits`. A NaN
+  // or infinity is left to ops::Exec::take_fault, its row one of the batch.
   // Positions, pages and sizes must be right (FATHOM_CHECK): the engine made them.
   void forward(const StepInput& input, const ops::Rows& logits);
 
@@ -46,7 +47,7 @@ class Model {
   const kv::PagePool* pages_;
   StepLimits limits_;
   StepBuffers buffers_;
-  std::vector<RopeTable> ropes_;  // of kinds that do not depend on the length
+  RopeTables ropes_;
 };
 
 }  // namespace fathom::model

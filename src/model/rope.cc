@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/check.h"
 #include "base/det_math.h"
 
 namespace fathom::model {
@@ -78,10 +79,9 @@ bool depends_on_length(const RopeOptions& rope) {
   return rope.scaling == RopeScaling::kDynamic || rope.scaling == RopeScaling::kLongRope;
 }
 
-RopeTable make_rope_table(const RopeOptions& rope, std::span<const float> divisors,
-                          int64_t length) {
-  RopeTable table;
-  table.magnitude = static_cast<float>(rope.magnitude);
+void fill_inv_freq(const RopeOptions& rope, std::span<const float> divisors, int64_t length,
+                   std::span<float> inv_freqs) {
+  FATHOM_CHECK(static_cast<int>(inv_freqs.size()) == rope.rotary_dim / 2);
   const double theta = theta_for(rope, length);
   std::optional<YarnRamp> ramp;
   if (rope.scaling == RopeScaling::kYarn) {
@@ -120,22 +120,21 @@ RopeTable make_rope_table(const RopeOptions& rope, std::span<const float> diviso
     if (!divisors.empty()) {
       inv_freq /= divisors[static_cast<size_t>(pair)];
     }
-    table.inv_freq.push_back(inv_freq);
+    inv_freqs[static_cast<size_t>(pair)] = inv_freq;
   }
-  return table;
+}
+
+int64_t rope_id(const RopeOptions& rope, int64_t length) {
+  if (!depends_on_length(rope) || static_cast<double>(length) <= rope.original_context) {
+    return 0;
+  }
+  return rope.scaling == RopeScaling::kDynamic ? length : 1;
 }
 
 int64_t rope_id(const ModelConfig& config, int64_t length) {
   int64_t id = 0;
   for (const RopeOptions& rope : config.ropes) {
-    if (static_cast<double>(length) <= rope.original_context) {
-      continue;
-    }
-    if (rope.scaling == RopeScaling::kDynamic) {
-      id = std::max(id, length);
-    } else if (rope.scaling == RopeScaling::kLongRope) {
-      id = std::max<int64_t>(id, 1);
-    }
+    id = std::max(id, rope_id(rope, length));
   }
   return id;
 }

@@ -248,6 +248,10 @@ void ProfilingBackend::soft_cap(const Rows& x, float cap, const Site& site) {
   measure(*profile_, "soft_cap", site.name, kNoCost, [&] { inner_->soft_cap(x, cap, site); });
 }
 
+void ProfilingBackend::check_finite(const Rows& x, const Site& site) {
+  measure(*profile_, "check_finite", site.name, kNoCost, [&] { inner_->check_finite(x, site); });
+}
+
 void ProfilingBackend::fill_rope(std::span<const int64_t> positions,
                                  std::span<const float> inv_freq, float magnitude, float* cos,
                                  float* sin) {

@@ -84,6 +84,7 @@ class ProfilingBackend final : public ops::Backend {
   void clamp(const ops::Rows& x, float limit, const ops::Site& site) override;
   void copy_heads(const ops::HeadCopy& job) override;
   void soft_cap(const ops::Rows& x, float cap, const ops::Site& site) override;
+  void check_finite(const ops::Rows& x, const ops::Site& site) override;
   void fill_rope(std::span<const int64_t> positions, std::span<const float> inv_freq,
                  float magnitude, float* cos, float* sin) override;
 

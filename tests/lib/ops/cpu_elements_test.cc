@@ -173,5 +173,27 @@ TEST(CopyHeadsDeathTest, ColumnsMustExist) {
   EXPECT_DEATH(rig.backend.copy_heads(job), "to_step");
 }
 
+TEST(CheckFinite, ReportsTheLowestRow) {
+  for (int n_threads = 1; n_threads <= 3; ++n_threads) {
+    Rig rig(n_threads);
+    const Matrix x = Matrix::random(9, 5001, 3);
+    x.rows().row(0)[0] = std::numeric_limits<float>::max();
+    x.rows().row(1)[7] = -std::numeric_limits<float>::denorm_min();
+    rig.backend.check_finite(x.rows(), kSite);
+    EXPECT_FALSE(rig.exec.take_fault().has_value());
+    for (const float bad :
+         {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+          std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()}) {
+      x.rows().row(5)[5000] = bad;
+      x.rows().row(7)[0] = bad;
+      rig.backend.check_finite(x.rows(), kSite);
+      const auto fault = rig.exec.take_fault();
+      ASSERT_TRUE(fault.has_value());
+      EXPECT_EQ(fault->row, 5);
+      EXPECT_EQ(fault->name, "here");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fathom::ops

@@ -278,6 +278,12 @@ TEST(GroupedGated, OverflowIsAFaultOfItsRow) {
   EXPECT_EQ(fault->row, 13);
   EXPECT_EQ(fault->name, "expert_hidden");
   EXPECT_EQ(fault->layer, kLayer);
+  std::vector<int32_t> token_of(40, 5);
+  token_of[13] = 2;
+  rig.backend.grouped_gated_linear(input.packed.rows,
+                                   {.experts = experts, .first_rows = starts, .token_of = token_of},
+                                   out.rows, kLayer);
+  EXPECT_EQ(rig.exec.take_fault()->row, 2) << "the batch's row of sorted row 13";
 }
 
 }  // namespace

@@ -125,6 +125,20 @@ TEST(Pack, ReportsTheLowestRowThatIsNotFinite) {
   }
 }
 
+// Rows that were gathered or cut into heads: the fault is one of the rows they came from.
+TEST(Pack, FaultsAreOfTheBatchsRows) {
+  Rig rig(2);
+  const Matrix x = Matrix::random(8, 128, 5);
+  x.rows().row(6)[100] = kInf;
+  const std::vector<int32_t> rows = {1, 1, 7, 6, 6};
+  Packed gathered(5, 128, all_forms());
+  rig.backend.gather_pack(x.rows(), rows, gathered.rows, kSite);
+  EXPECT_EQ(rig.exec.take_fault()->row, 6);
+  Packed heads(4 * 8, 32, all_forms());
+  rig.backend.pack_heads(x.rows(), 4, 0, 32, heads.rows, kSite);
+  EXPECT_EQ(rig.exec.take_fault()->row, 6);
+}
+
 TEST(Pack, ObserverIsToldHowItIsHeld) {
   Rig rig(1);
   Recorder recorder;

@@ -53,6 +53,9 @@ TEST(Exec, ObserverGetsShapeAndDenseValues) {
 
 TEST(Exec, KeepsTheLowestRowOfTheFirstFaultyOperation) {
   Rig rig(1);
+  const std::vector<int64_t> batch_rows = {7, 31};
+  rig.exec.report_fault({.layer = -1, .name = "logits", .batch_rows = batch_rows}, 1);
+  EXPECT_EQ(rig.exec.take_fault()->row, 31) << "of the batch";
   EXPECT_FALSE(rig.exec.take_fault().has_value());
   rig.exec.report_fault({.layer = 2, .name = "attn_norm"}, 9);
   rig.exec.report_fault({.layer = 2, .name = "attn_norm"}, 4);

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -345,6 +348,46 @@ TEST(Engine, NumericFaultEndsItsOwnerOnly) {
   EXPECT_NE(a.message.find("--check-nan"), std::string::npos);
   EXPECT_EQ(b.reason, FinishReason::kLength);
   expect_same(b, run_alone(clean));
+}
+
+// Float activations are not looked at on their way: NaN reaches the logits, and no token is drawn
+// from them.
+TEST(Engine, LogitsThatAreNotFiniteEndTheirOwnerOnly) {
+  const auto answer = [](bool poisons, std::array<Collector, 3>& sinks) {
+    TinySizes sizes = Bench::sizes();
+    sizes.weight_type = DType::kF32;
+    ModelRig rig(tiny_gguf(sizes).parse(), {.as_f32 = true, .page_type = PageType::kF32});
+    Engine engine(rig.model(), rig.exec(), rig.pages(), rig.scratch(), {});
+    if (poisons) {  // column 0 of row 77 of the embedding
+      auto* group = const_cast<std::byte*>(rig.weights().embedding.group(77 / 16));
+      const float infinite = std::numeric_limits<float>::infinity();
+      std::memcpy(group + (77 % 16) * sizeof(float), &infinite, sizeof(float));
+    }
+    for (size_t i = 0; i < sinks.size(); ++i) {
+      Request r = request(6 + static_cast<int64_t>(i), static_cast<uint32_t>(i));
+      std::ranges::replace(r.prompt, 77, 78);
+      r.sampling.logit_bias = {{77, -1e9F}};
+      r.prompt[3] = i == 1 ? 77 : r.prompt[3];
+      engine.submit(r, sinks[i]);
+    }
+    while (engine.step()) {
+    }
+  };
+  std::array<Collector, 3> clean;
+  std::array<Collector, 3> sinks;
+  answer(false, clean);
+  answer(true, sinks);
+  EXPECT_EQ(clean[1].reason, FinishReason::kLength);
+  EXPECT_EQ(sinks[1].reason, FinishReason::kError);
+  EXPECT_TRUE(sinks[1].ids.empty());
+  for (const char* part : {"'logits'", "outside the layers", "position 6", "after 0 tokens",
+                           "--check-tensors", "--check-nan"}) {
+    EXPECT_NE(sinks[1].message.find(part), std::string::npos) << part << sinks[1].message;
+  }
+  for (const size_t other : {0, 2}) {
+    EXPECT_EQ(sinks[other].reason, FinishReason::kLength);
+    expect_same(sinks[other], clean[other]);
+  }
 }
 
 // Dynamic rope: what a request plans to reach chooses its rotations, whoever else is there.

@@ -5,9 +5,23 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <span>
+#include <vector>
 
 namespace fathom::model {
 namespace {
+
+struct RopeTable {
+  std::vector<float> inv_freq;
+  double magnitude = 0;
+};
+
+RopeTable make_rope_table(const RopeOptions& rope, std::span<const float> divisors,
+                          int64_t length) {
+  RopeTable table{std::vector<float>(static_cast<size_t>(rope.rotary_dim / 2)), rope.magnitude};
+  fill_inv_freq(rope, divisors, length, table.inv_freq);
+  return table;
+}
 
 // Equal to one step of f32: the reference rounds a power once more or less.
 void expect_table(const RopeTable& table, const std::vector<double>& inv_freq, double magnitude) {

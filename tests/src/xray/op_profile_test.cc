@@ -104,6 +104,8 @@ class FakeBackend final : public ops::Backend {
 
   void soft_cap(const Rows&, float, const Site&) override { calls.emplace_back("soft_cap"); }
 
+  void check_finite(const Rows&, const Site&) override { calls.emplace_back("check_finite"); }
+
   void fill_rope(Longs, Floats, float, float*, float*) override { calls.emplace_back("fill_rope"); }
 };
 
@@ -178,9 +180,10 @@ TEST_F(OpProfileTest, EveryOperationIsHandedOnAndHasALine) {
   measured_.clamp(floats_, 1, site);
   measured_.copy_heads({});
   measured_.soft_cap(floats_, 1, site);
+  measured_.check_finite(floats_, site);
   measured_.fill_rope(positions, {}, 1, nullptr, nullptr);
-  ASSERT_EQ(fake_.calls.size(), 23U);
-  ASSERT_EQ(profile_.lines().size(), 23U);
+  ASSERT_EQ(fake_.calls.size(), 24U);
+  ASSERT_EQ(profile_.lines().size(), 24U);
   for (size_t i = 0; i < fake_.calls.size(); ++i) {
     EXPECT_EQ(profile_.lines()[i].op, fake_.calls[i]);
     EXPECT_EQ(profile_.lines()[i].calls, 1);
