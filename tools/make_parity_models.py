@@ -8,7 +8,7 @@ tools/check_oracle.py reads it:
   models/NAME/             config.json as published checkpoints have it, model.safetensors
   gguf/NAME.gguf           the same values as GGUF; gguf/expected.json names what each must meet
   expected/NAME/           expected.json (ids, greedy tokens, tolerance), logits.npy [positions, vocabulary]
-For an architecture's quantized form NAME ends in -int8, -mxfp4 or -q8_0.
+For an architecture's quantized form NAME ends in -int8, -gptq, -awq, -mxfp4 or -q8_0.
 Seeds are tried in order until every greedy token leads clearly, cached and whole decoding agree, and
 routers keep their choice under noise; the seed stands in expected.json.
 Read next: tools/parity/table.py (the models), fill.py (their weights), forms.py, gguf_form.py.
@@ -33,7 +33,6 @@ from parity import fill, forms, gguf_form, reference, table, table_layernorm, ta
 from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.utils import logging
 
-LONG, SHORT = 24, 6  # ids of the cases
 LEAD = 0.03  # of the best greedy token
 NOISE, MAX_NOISE = 1e-6, 2e-4
 MAX_TRIES = 80
@@ -78,7 +77,7 @@ def build(entry: table.Entry, seed: int, folder: str) -> None:
     ).eval()
     dtype = getattr(torch, entry.store)
     fill.fill(model, seed)
-    fill.calibrate(model, torch.tensor([ids_of(LONG, seed)]))
+    fill.calibrate(model, torch.tensor([ids_of(entry.lengths[0], seed)]))
     fill.round_to(model, dtype)
     model.to(dtype).save_pretrained(folder)
     for name in os.listdir(folder):
@@ -133,7 +132,8 @@ def expect(entry: table.Entry, reference_folder: str, seed: int, out: str) -> di
     """Writes expected/NAME; gives its expected.json."""
     shutil.rmtree(out, ignore_errors=True)
     os.makedirs(out)
-    lengths = {"long": LONG, "short": SHORT} if entry.by_length else {"long": LONG}
+    n_long, n_short = entry.lengths
+    lengths = {"long": n_long, "short": n_short} if entry.by_length else {"long": n_long}
     cases, worst, all_figures = {}, 0.0, {}
     for name, length in lengths.items():
         case, rows, figures = expect_case(entry, reference_folder, ids_of(length, seed))
@@ -144,7 +144,7 @@ def expect(entry: table.Entry, reference_folder: str, seed: int, out: str) -> di
         if name == "long":
             right = rows
     tolerance = max(2e-4, 10 * worst)
-    wrong = check_wrong(entry, reference_folder, ids_of(LONG, seed), right, tolerance)
+    wrong = check_wrong(entry, reference_folder, ids_of(n_long, seed), right, tolerance)
     return {
         "seed": seed,
         "cases": cases,
@@ -271,14 +271,15 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory() as work:
         for entry in fill_table():
-            quantized = f"{entry.name}-{entry.quantized}"
+            forms_of = [dataclasses.replace(entry, quantized=f) for f in entry.quantized.split()]
             if options.list:
-                print(entry.name, *([quantized] if entry.quantized else []), sep="\n")
+                print(entry.name, *(f"{entry.name}-{one.quantized}" for one in forms_of), sep="\n")
                 continue
             if wanted(entry.name):
                 make_float(entry, options.out, work)
-            if entry.quantized and wanted(quantized):
-                make_quantized(entry, options.out, work)
+            for one in forms_of:
+                if wanted(f"{entry.name}-{one.quantized}"):
+                    make_quantized(one, options.out, work)
     if not options.list:
         write_gguf_index(options.out)
     return 0

@@ -13,23 +13,11 @@ import json
 import pathlib
 
 import torch
+from parity.words import in_awq_order, pack_words
 from safetensors.torch import save_file
 
 OUT = pathlib.Path(__file__).parent.parent / "tests/lib/weights/data/quantized"
-AWQ_ORDER = [0, 2, 4, 6, 1, 3, 5, 7]  # column that field i of an AWQ word holds
 E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0]
-
-
-def pack_words(codes, bits, dim):
-    """Unsigned codes along `dim` into int32 words, the first code in the lowest bits, the last word filled with zeros."""
-    per_word = 32 // bits
-    codes = codes.movedim(dim, -1).to(torch.int64)
-    short = -codes.shape[-1] % per_word
-    codes = torch.nn.functional.pad(codes, (0, short))
-    fields = codes.reshape(*codes.shape[:-1], -1, per_word)
-    words = sum(fields[..., i] << (bits * i) for i in range(per_word))
-    words = torch.where(words >= 2**31, words - 2**32, words).to(torch.int32)
-    return words.movedim(-1, dim).contiguous()
 
 
 class Maker:
@@ -98,12 +86,8 @@ class Maker:
 
     def awq(self, name, shape, n_groups):
         codes, scales, zeros = self.integers(name, shape, 4, n_groups, "any")
-
-        def shuffle(lines):  # fields of each eight columns in AWQ's order
-            return lines.reshape(lines.shape[0], -1, 8)[:, :, AWQ_ORDER].reshape(lines.shape)
-
-        self.tensors[name + ".qweight"] = pack_words(shuffle(codes.T), 4, 1)
-        self.tensors[name + ".qzeros"] = pack_words(shuffle(zeros.T), 4, 1)
+        self.tensors[name + ".qweight"] = pack_words(in_awq_order(codes.T), 4, 1)
+        self.tensors[name + ".qzeros"] = pack_words(in_awq_order(zeros.T), 4, 1)
         self.tensors[name + ".scales"] = scales.T.contiguous()
 
     def packed(self, name, shape, bits, n_groups, zeros, dtype=torch.bfloat16, act_order=False):  # noqa: PLR0913

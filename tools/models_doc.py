@@ -23,6 +23,9 @@ FORMS = {
     "float16": "F16",
     "bfloat16": "BF16",
     "int8": "INT8 (compressed-tensors)",
+    "gptq": "GPTQ",
+    "gptq-file": "GPTQ (quantize_config.json)",
+    "awq": "AWQ",
     "mxfp4": "MXFP4",
     "q8_0": "Q8_0 (GGUF)",
 }

@@ -122,6 +122,7 @@ std::vector<uint32_t> bits_of(const std::vector<float>& values) {
 
 class LoraParityTest : public testing::TestWithParam<LoraCase> {};
 
+// C40: beside and merged.
 TEST_P(LoraParityTest, LogitsAreThoseOfPeft) {
   const LoraCase& one = GetParam();
   for (const bool merged : {false, true}) {
@@ -233,6 +234,7 @@ TEST(LoraTest, NeighboursInABatchChangeNothing) {
   }
 }
 
+// C40, as the next two.
 TEST(LoraTest, AFactorOfZeroIsTheBaseToTheBit) {
   LoraCase one = case_of("llama-all");
   SessionOptions base = options_for(one, false);

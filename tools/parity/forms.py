@@ -1,6 +1,6 @@
-"""Quantized forms of a model folder: compressed-tensors INT8 per channel, and MXFP4 for gpt_oss.
+"""Quantized forms of a model folder: compressed-tensors INT8 per channel, GPTQ, AWQ, MXFP4 for gpt_oss.
 
-Called by make_parity_models.py. Both change the folder in place and give the values that the file
+Called by make_parity_models.py. All change the folder in place and give the values that the file
 now stands for. Sources: compressed-tensors' "int-quantized" layout, the OCP Microscaling
 specification 1.0 (section 5.3) for MXFP4.
 """
@@ -11,6 +11,8 @@ import re
 
 import torch
 from safetensors.torch import load_file, save_file
+
+from parity import words
 
 # Linear layers that stay as they are, and tensors that are no linear layers.
 KEPT = re.compile(
@@ -48,10 +50,14 @@ def quantize_rows(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return (weight.float() / scale.float()).round().clamp(-127, 127).to(torch.int8), scale
 
 
+def is_linear(name: str, tensor) -> bool:
+    return tensor.dim() == 2 and name.endswith(".weight") and not KEPT.search(name)
+
+
 def quantize_int8(tensors: dict) -> tuple[dict, dict, list[str]]:
     stored, values, ignored = {}, {}, []
     for name, tensor in tensors.items():
-        if tensor.dim() != 2 or KEPT.search(name) or not name.endswith(".weight"):
+        if not is_linear(name, tensor):
             stored[name] = values[name] = tensor
             if tensor.dim() == 2 and re.search(r"head|embed_out|gate\.weight|router", name):
                 ignored.append(name.removesuffix(".weight"))
@@ -87,6 +93,18 @@ def quantize_experts(tensors: dict) -> tuple[dict, dict]:
     return stored, values
 
 
+def quantize_words(tensors: dict, form: str) -> tuple[dict, dict]:
+    stored, values = {}, {}
+    for name, tensor in tensors.items():
+        if not is_linear(name, tensor):
+            stored[name] = values[name] = tensor
+            continue
+        module = name.removesuffix("weight")
+        parts, values[name] = getattr(words, form.partition("-")[0])(module, tensor)
+        stored |= {module + part: content for part, content in parts.items()}
+    return stored, values
+
+
 def quantize(entry, folder: str) -> dict:
     """Rewrites a folder in entry.quantized's form; the values that it stands for, by name."""
     path = os.path.join(folder, "model.safetensors")
@@ -99,6 +117,15 @@ def quantize(entry, folder: str) -> dict:
             "quant_method": "mxfp4",
             "modules_to_not_convert": [*kept, "lm_head"],
         }
+    elif entry.quantized in words.CONFIGS:
+        stored, values = quantize_words(tensors, entry.quantized)
+        settings, own_file = words.CONFIGS[entry.quantized], words.OWN_FILE.get(entry.quantized)
+        if own_file:
+            with open(os.path.join(folder, own_file), "w") as file:
+                json.dump(settings, file, indent=1)
+                file.write("\n")
+        else:
+            config["quantization_config"] = settings
     else:
         stored, values, ignored = quantize_int8(tensors)
         config["quantization_config"] = int8_config(ignored)

@@ -16,9 +16,12 @@ class Entry:
     config: dict
     store: str = "bfloat16"  # type of the tensors in the file
     gguf: bool = False  # also written as GGUF
-    quantized: str = ""  # "int8", "q8_0" (as GGUF) or "mxfp4": the architecture's quantized form
+    # The architecture's quantized forms, spaces between: "int8", "q8_0" (as GGUF), "mxfp4", "awq",
+    # "gptq", "gptq-file" (told by quantize_config.json).
+    quantized: str = ""
     attention: str = "eager"  # transformers' implementation that the expectation comes from
     by_length: bool = False  # rope depends on the sequence's planned length
+    lengths: tuple = (24, 6)  # ids of the long case, and of the short one that by_length adds
     wrong: list = field(default_factory=list)
 
     @property
@@ -60,7 +63,7 @@ def gpt_sizes(**more):
 def llama(name, **config):
     kind = {
         key: config.pop(key)
-        for key in ("store", "gguf", "quantized", "by_length", "wrong", "v5")
+        for key in ("store", "gguf", "quantized", "by_length", "lengths", "wrong", "v5")
         if key in config
     }
     base = sizes(hidden_act="silu", rms_norm_eps=0.003, rope_theta=7000.0, rope_scaling=None)
@@ -77,7 +80,7 @@ def add_llama():
         tie_word_embeddings=False,
         store="float32",
         gguf=True,
-        quantized="int8",
+        quantized="int8 gptq awq",
         wrong=[{"rms_norm_eps": 1e-5}, {"rope_theta": 10000.0}],
     )
     llama("llama-mha-f16", num_key_value_heads=4, num_hidden_layers=1, store="float16")
@@ -163,6 +166,22 @@ def add_llama():
         },
     )
     llama(
+        "llama-longrope-64",
+        num_hidden_layers=1,
+        v5=True,
+        by_length=True,
+        lengths=(100, 10),
+        max_position_embeddings=256,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 10000.0,
+            "factor": 4.0,
+            "original_max_position_embeddings": 64,
+            "short_factor": [1.0, 1.0, 1.0, 1.0],
+            "long_factor": [4.0, 4.0, 4.0, 4.0],
+        },
+    )
+    llama(
         "llama-proportional",
         num_hidden_layers=1,
         v5=True,
@@ -202,7 +221,7 @@ def add_llama_like():
         "qwen2",
         qwen2 | {"tie_word_embeddings": False},
         gguf=True,
-        quantized="int8",
+        quantized="int8 gptq-file",
         store="float16",
     )
     add(
