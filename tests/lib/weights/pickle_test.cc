@@ -139,6 +139,7 @@ TEST(Pickle, PersistentIds) {
   EXPECT_EQ(std::get<int64_t>(parsed.pickle.id(id)), 7);
 }
 
+// C28: the forbidden global is named.
 TEST(Pickle, OtherGlobalsAreRefusedByName) {
   expect_unsupported(
       "\x80\x02"

@@ -92,6 +92,7 @@ void expect_as_listed(const std::string& name) {
   EXPECT_GE(n_tensors, 15U);
 }
 
+// C28: a benign state_dict gives its numbers.
 TEST(PyTorch, ReadsWhatTorchWrote) {
   expect_as_listed("zip.bin");
   expect_as_listed("zip_protocol4.bin");
@@ -154,6 +155,7 @@ std::string code_pickle(std::string_view module, std::string_view name, const st
   return out.raw(in_entry ? "s." : ".").bytes();
 }
 
+// C28: nothing in the file is run.
 TEST(PyTorch, CodeIsRefusedAndNotRun) {
   const test::TempFolder folder;
   const std::string trace = folder.path_of("pwned");
@@ -180,6 +182,7 @@ TEST(PyTorch, NestedCallsAreRefused) {
                  {"REDUCE: found a call called with a tuple"});
 }
 
+// C28: an entry that claims 1 TiB.
 TEST(PyTorch, AZipBombIsRefused) {
   PytorchBuilder file;
   TorchItem item;

@@ -77,6 +77,7 @@ TEST(Safetensors, OtherElementTypesAreRefusedByName) {
   }
 }
 
+// C28: so are the next ones, up to names that stand twice.
 TEST(Safetensors, HeaderLengths) {
   expect_error([] { (void)parse(std::vector<std::byte>(5)); }, ErrorCode::kCorruptFile,
                {"header length", "cut off"});
