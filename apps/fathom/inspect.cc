@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "api/overrides.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/tensor.h"
@@ -16,7 +17,6 @@
 #include "kernels/dispatch.h"
 #include "options.h"
 #include "terminal.h"
-#include "weights/metadata_override.h"
 #include "weights/model_file.h"
 
 namespace fathom::app {
@@ -205,9 +205,7 @@ int inspect(const InspectFlags& flags) {
                           flags.as_json);
   }
   const auto file = weights::open_model(flags.model);
-  for (const std::string& text : flags.weights.overrides) {
-    weights::apply_override(file->metadata, text);
-  }
+  api::apply_overrides(*file, flags.weights.overrides);
   return flags.as_json ? inspect_json(*file) : inspect_text(*file);
 }
 

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "api/overrides.h"
 #include "codec/tokenizer_files.h"
 #include "command.h"
-#include "weights/metadata_override.h"
 #include "weights/model_file.h"
 
 namespace fathom::app {
@@ -20,9 +20,7 @@ std::unique_ptr<codec::Tokenizer> open_vocabulary(const std::string& path,
     return codec::open_tokenizer(path);
   }
   const auto file = weights::open_model(path);
-  for (const std::string& text : overrides) {
-    weights::apply_override(file->metadata, text);
-  }
+  api::apply_overrides(*file, overrides);
   return codec::make_tokenizer(file->metadata);
 }
 

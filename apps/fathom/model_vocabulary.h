@@ -12,7 +12,7 @@ namespace fathom::app {
 
 // `path`: a GGUF file (tensors are not needed), a Hugging Face folder, tokenizer.json, a
 // SentencePiece model or a .tiktoken file. Overrides change keys of a GGUF file or config.json.
-// Errors: those of weights::open_model, weights::apply_override, codec::open_tokenizer;
+// Errors: those of weights::open_model, api::apply_overrides, codec::open_tokenizer;
 // UsageError for overrides of a tokenizer's file.
 std::unique_ptr<codec::Tokenizer> open_vocabulary(const std::string& path,
                                                   const std::vector<std::string>& overrides);

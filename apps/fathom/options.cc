@@ -171,6 +171,22 @@ std::string require_name(const std::string& name) {
   return name.empty() ? std::string("the file name is empty") : std::string();
 }
 
+std::string check_token_count(const std::string& text) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  int64_t n = 0;
+  if (read_number(text, n) && (n == -1 || (n >= 1 && n <= kMost))) {
+    return {};
+  }
+  return fmt::format(
+      "'{}' is no number of tokens; expected 1 to {}, or -1: until the context is full", text,
+      kMost);
+}
+
+CLI::Option* one_per_use(CLI::Option* option) {
+  return option->expected(1)->allow_extra_args(false)->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeAll);
+}
+
 void add_json(CLI::App& app, bool& as_json, const std::string& what) {
   app.add_flag("--json", as_json, what);
 }
@@ -213,13 +229,13 @@ void add_sampling_flags(CLI::App& app, SamplingFlags& flags) {
           [](const std::string& list) { return message_of([&] { sample::parse_chain(list); }); })
       ->type_name("LIST")
       ->group("Sampling");
-  app.add_option_function<std::vector<std::string>>(
-         "--logit-bias",
-         [&params](const std::vector<std::string>& items) {
-           std::transform(items.begin(), items.end(), std::back_inserter(params.logit_bias),
-                          parse_bias);
-         },
-         "Added to the logit of a token; may be given several times")
+  one_per_use(app.add_option_function<std::vector<std::string>>(
+                  "--logit-bias",
+                  [&params](const std::vector<std::string>& items) {
+                    std::transform(items.begin(), items.end(),
+                                   std::back_inserter(params.logit_bias), parse_bias);
+                  },
+                  "Added to the logit of a token; may be given several times"))
       ->type_name("ID=V")
       ->group("Sampling");
   app.add_option("--logprobs", params.n_logprobs,

@@ -51,6 +51,13 @@ CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids, const std::string
 // A check of options: a file name of no letters is refused.
 std::string require_name(const std::string& name);
 
+// A check of options: 1 to 2^31, or -1 for as many as the context holds.
+std::string check_token_count(const std::string& text);
+
+// Each use of an option with a list of values takes the one text behind it, also one in brackets:
+// what follows is not swallowed.
+CLI::Option* one_per_use(CLI::Option* option);
+
 // --json
 void add_json(CLI::App& app, bool& as_json, const std::string& what);
 

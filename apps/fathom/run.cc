@@ -32,8 +32,6 @@ constexpr const char* kFooter = R"(Examples:
 The answer goes to stdout, everything else to stderr.
 Environment: FATHOM_ISA caps the instruction set.)";
 
-constexpr int kMaxStops = 1000;
-
 // Errors of a single request value that needs the vocabulary: wrong usage.
 void check_sampling(const sample::SamplingParams& params, int64_t n_vocab) {
   try {
@@ -107,11 +105,12 @@ int answer(const RunFlags& flags, const Prompt& prompt, api::Session& session) {
     return kExitDone;
   }
   if (is_context_full(session, record)) {
-    warn(fmt::format("the answer ends here: the context of {} tokens is full; -c takes more",
-                     session.context()));
+    warn(full_context_warning(session));
   }
   if (flags.as_json) {
     writer.write(run_json(session, record) + "\n");
+  } else if (session.tokenizer() == nullptr) {
+    writer.write(ids_text(record.result.tokens) + "\n");
   } else if (!writer.at_line_start()) {
     writer.write("\n");
   }
@@ -175,14 +174,13 @@ void add_run(CLI::App& app, Command& command) {
   add_prompt_flags(*sub, flags->prompt);
   sub->add_option("-n,--max-tokens", flags->max_tokens,
                   "Tokens of the answer at most (default: until the context is full)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31) | CLI::IsMember({-1}))
+      ->check(check_token_count)
       ->type_name("N");
-  sub->add_option("--stop", flags->stops, "End the answer before this text; several are allowed")
+  one_per_use(sub->add_option("--stop", flags->stops,
+                              "End the answer before this text; several are allowed"))
       ->check([](const std::string& text) {
         return text.empty() ? std::string("an empty stop string ends nothing") : std::string();
       })
-      ->expected(1, kMaxStops)  // without a limit, [a,b] would be read as a list
-      ->allow_extra_args(false)
       ->type_name("S");
   sub->add_flag("--ignore-eos", flags->ignore_eos, "Go on after the model's end token");
   add_sampling_flags(*sub, flags->sampling);

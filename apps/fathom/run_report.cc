@@ -2,6 +2,7 @@
 #include "run_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -89,6 +90,17 @@ bool is_context_full(const api::Session& session, const RunRecord& record) {
   // The last token needs no position: nothing is computed from it.
   const auto used = std::ssize(record.prompt) + std::ssize(record.result.tokens);
   return record.result.reason == engine::FinishReason::kLength && used > session.context();
+}
+
+std::string full_context_warning(const api::Session& session) {
+  const bool is_bounded = !session.load_plan().config.allows_more_than(session.context());
+  return fmt::format("the answer ends here: the context of {} tokens is full; {}",
+                     session.context(),
+                     is_bounded ? "the model has learned no more positions" : "-c takes more");
+}
+
+std::string ids_text(const std::vector<int32_t>& ids) {
+  return fmt::format("{}", fmt::join(ids, ","));
 }
 
 std::string run_json(api::Session& session, const RunRecord& record) {

@@ -46,4 +46,10 @@ std::string plan_json(const xray::MemoryPlan& plan, bool with_lines);
 // The answer ended because the context is full.
 bool is_context_full(const api::Session& session, const RunRecord& record);
 
+// "the answer ends here: the context of 64 tokens is full; ..." and what would allow more.
+std::string full_context_warning(const api::Session& session);
+
+// "12,7,300": the answer of a model without a vocabulary, as --ids takes it.
+std::string ids_text(const std::vector<int32_t>& ids);
+
 }  // namespace fathom::app

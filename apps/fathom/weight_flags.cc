@@ -11,13 +11,13 @@
 #include <optional>
 
 #include "command.h"
+#include "model/lora.h"
+#include "options.h"
 #include "terminal.h"
 
 namespace fathom::app {
 
 namespace {
-
-constexpr int kMostTimes = 1000;
 
 std::string check_adapter(const std::string& text) {
   try {
@@ -45,8 +45,9 @@ api::AdapterPath parse_adapter(const std::string& text) {
     const char* end = text.data() + text.size();
     const auto result = std::from_chars(text.data() + equals + 1, end, scale);
     if (result.ec == std::errc() && result.ptr == end) {
-      if (!std::isfinite(scale)) {
-        throw UsageError(fmt::format("'{}': the scale is not a finite number", text));
+      if (!(std::abs(scale) <= model::kMaxAdapterScale)) {
+        throw UsageError(fmt::format("'{}': found the scale {}, expected {:g} to {:g}", text, scale,
+                                     -model::kMaxAdapterScale, model::kMaxAdapterScale));
       }
       path = {text.substr(0, equals), scale};
     }
@@ -58,23 +59,19 @@ api::AdapterPath parse_adapter(const std::string& text) {
 }
 
 CLI::Option* add_override_flag(CLI::App& app, WeightFlags& flags) {
-  return app
-      .add_option("--override", flags.overrides,
-                  "Set a key of the file, spelled as `fathom inspect` prints it (null: take it "
-                  "away); may be given several times")
+  return one_per_use(app.add_option(
+                         "--override", flags.overrides,
+                         "Set a key of the file, spelled as `fathom inspect` prints it (null: take "
+                         "it away); may be given several times"))
       ->check(check_override)
-      ->expected(1, kMostTimes)
-      ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
 }
 
 void add_weight_flags(CLI::App& app, WeightFlags& flags) {
-  auto* lora = app.add_option("--lora", flags.adapters,
-                              "A folder with a LoRA adapter as peft saves it, and a factor for its "
-                              "scale; may be given several times")
+  auto* lora = one_per_use(app.add_option("--lora", flags.adapters,
+                                          "A folder with a LoRA adapter as peft saves it, and a "
+                                          "factor for its scale; may be given several times"))
                    ->check(check_adapter)
-                   ->expected(1, kMostTimes)
-                   ->allow_extra_args(false)
                    ->type_name("DIR[=SCALE]");
   app.add_flag("--merge-lora", flags.merge_adapters,
                "Add adapters to the weights while loading (F32, F16 and BF16 weights only)")

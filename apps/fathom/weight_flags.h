@@ -29,7 +29,7 @@ void add_weight_flags(CLI::App& app, WeightFlags& flags);
 CLI::Option* add_override_flag(CLI::App& app, WeightFlags& flags);
 
 // "DIR" or "DIR=SCALE": what follows the last '=' is a scale when it is a number. Error: UsageError
-// for an empty folder, and for a scale that is not finite.
+// for an empty folder, and for a scale beyond model::kMaxAdapterScale.
 api::AdapterPath parse_adapter(const std::string& text);
 
 // With a bar on a terminal while values are checked.

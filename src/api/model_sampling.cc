@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -26,6 +27,10 @@ class Reader {
     const std::optional<double> value = metadata_->find_double(key);
     if (!value) {
       return std::nullopt;
+    }
+    if (!(std::abs(*value) <= static_cast<double>(std::numeric_limits<int32_t>::max()))) {
+      fail(ErrorCode::kCorruptFile, fmt::format("{}: key '{}' is {}, expected a number of sampling",
+                                                metadata_->path(), key, *value));
     }
     sample::SamplingParams params;
     params.*field = static_cast<T>(*value);

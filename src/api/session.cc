@@ -10,12 +10,12 @@
 #include <chrono>
 #include <utility>
 
+#include "api/overrides.h"
 #include "base/check.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "ops/cpu_backend.h"
-#include "weights/metadata_override.h"
 
 namespace fathom::api {
 
@@ -87,10 +87,11 @@ std::vector<int32_t> config_end_tokens(const weights::Metadata& metadata) {
   };
   for (const char* key :
        {"generation.eos_token_id", "eos_token_id", "tokenizer.ggml.eos_token_id"}) {
-    if (!metadata.contains(key)) {
+    const auto value = metadata.entries().find(key);
+    if (value == metadata.entries().end()) {
+      (void)metadata.find_int(key);  // refuses an object
       continue;
     }
-    const auto value = metadata.entries().find(key);
     if (std::holds_alternative<std::vector<int64_t>>(value->second)) {
       for (const int64_t id : *metadata.find_ints(key)) {
         add(id);
@@ -132,9 +133,7 @@ std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
   auto forecast = std::make_unique<Forecast>();
   forecast->dispatch = pick_kernels();
   forecast->file = weights::open_model(options.model_path);
-  for (const std::string& text : options.overrides) {
-    weights::apply_override(forecast->file->metadata, text);
-  }
+  apply_overrides(*forecast->file, options.overrides);
   forecast->load_options.as_f32 = options.compute_f32;
   forecast->load_options.merge_adapters = options.merge_adapters;
   for (const AdapterPath& path : options.adapters) {

@@ -126,6 +126,19 @@ TEST(MainTest, WrongUsageGivesTwo) {
   }
 }
 
+TEST(MainTest, NumbersOfTokensSayTheirRange) {
+  for (const char* n : {"2147483649", "99999999999999999999", "0", "-2", "1.5", "many"}) {
+    const ProgramResult result = fathom({"run", "-m", "x", "-p", "x", "-n", n});
+    EXPECT_EQ(result.status, 2) << n;
+    EXPECT_THAT(result.err, HasSubstr("'" + std::string(n) + "' is no number of tokens")) << n;
+    EXPECT_THAT(result.err, HasSubstr("expected 1 to 2147483648, or -1")) << n;
+  }
+  for (const char* n : {"-1", "1", "2147483648"}) {
+    const ProgramResult result = fathom({"run", "-m", "nowhere", "-p", "x", "-n", n});
+    EXPECT_EQ(result.status, 1) << n << result.err;
+  }
+}
+
 TEST(MainTest, UnknownSubcommandsAreNamed) {
   expect_refusal(fathom({"nosuch"}), 2, "'nosuch'");
   expect_refusal(fathom({"--nosuch"}), 2, "'--nosuch'");

@@ -10,6 +10,7 @@
 #include "support/program.h"
 #include "support/temp_folder.h"
 #include "support/test_data.h"
+#include "support/tiny_chat_model.h"
 #include "weights/model_file.h"
 
 namespace fathom::app {
@@ -70,7 +71,8 @@ TEST(WeightFlagsTest, WrongAdaptersAreNamed) {
   EXPECT_EQ(status_of({"--lora", "nowhere"}, "nowhere: no adapter_config.json"), 1);
   EXPECT_EQ(status_of({"--lora", kParity + "/lora/phi3-fused"}, "qkv_proj.lora_A.weight"), 1);
   EXPECT_EQ(status_of({"--lora", "=0.5"}, "DIR=SCALE"), 2);
-  EXPECT_EQ(status_of({"--lora", "x=inf"}, "not a finite number"), 2);
+  EXPECT_EQ(status_of({"--lora", "x=inf"}, "expected -10000 to 10000"), 2);
+  EXPECT_EQ(status_of({"--lora", "x=1e30"}, "'x=1e30': found the scale 1e+30"), 2);
   EXPECT_EQ(status_of({"--merge-lora"}, "--lora"), 2);
 }
 
@@ -90,8 +92,8 @@ TEST(WeightFlagsTest, OverridesAreWhatTheModelIsMadeOf) {
   const json expected = expected_of(kAdapter);
   EXPECT_THAT(run({"inspect", "-m", kBase, "--override", "rope_theta=123.5"}).out,
               HasSubstr("123.5"));
-  const auto plan =
-      run({"plan", "-m", kBase, "--override", "max_position_embeddings=77", "--override", "x=1"});
+  const auto plan = run({"plan", "-m", kBase, "--override", "max_position_embeddings=77",
+                         "--override", "sliding_window=null"});
   EXPECT_EQ(plan.status, 0) << plan.err;
   EXPECT_THAT(plan.out, HasSubstr("context 77"));
   const auto changed = run(answer(expected, {"--override", "rms_norm_eps=0.5"}));
@@ -103,6 +105,41 @@ TEST(WeightFlagsTest, OverridesAreWhatTheModelIsMadeOf) {
   EXPECT_THAT(refused.err, HasSubstr("hidden_size"));
   EXPECT_EQ(run(answer(expected, {"--override", "hidden_size"})).status, 2);
   EXPECT_EQ(run(answer(expected, {"--override", "=3"})).status, 2);
+}
+
+TEST(WeightFlagsTest, MisspelledOverridesAreRefused) {
+  for (const char* command : {"plan", "inspect"}) {
+    const auto result = run({command, "-m", kBase, "--override", "rope_tehta=3"});
+    EXPECT_EQ(result.status, 1) << command;
+    EXPECT_THAT(result.err, HasSubstr("override of key 'rope_tehta'")) << command;
+    EXPECT_THAT(result.err, HasSubstr("rope_theta")) << command;
+  }
+}
+
+// What follows an option that may be repeated is not taken for another value of it.
+TEST(WeightFlagsTest, RepeatedOptionsSwallowNothing) {
+  const test::TempFolder folder;
+  const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  const std::vector<std::string> plain = {"tokenize", "-m", model, "hi"};
+  const std::vector<std::string> overridden = {
+      "tokenize",          "-m", model, "--override", R"(general.name="a")", "--override",
+      R"(general.name=b)", "hi"};
+  const auto result = run(overridden);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, run(plain).out);
+  for (const std::vector<std::string>& option :
+       {std::vector<std::string>{"--override", "llama.block_count=2"},
+        {"--lora", "folder"},
+        {"--stop", "end"},
+        {"--logit-bias", "5=1"}}) {
+    std::vector<std::string> arguments = {"run", "-m", model, "-p", "x"};
+    arguments.insert(arguments.end(), option.begin(), option.end());
+    arguments.emplace_back("stray");
+    const auto refused = run(arguments);
+    EXPECT_EQ(refused.status, 2) << option[0];
+    EXPECT_THAT(refused.err, HasSubstr("stray")) << option[0];
+    EXPECT_THAT(refused.err, testing::Not(HasSubstr("'stray' is not"))) << option[0];
+  }
 }
 
 // Makes one value of a tensor NaN.
@@ -146,6 +183,33 @@ TEST(WeightFlagsTest, LearnedPositionsBoundTheContext) {
   const auto result = run(too_long);
   EXPECT_EQ(result.status, 1);
   EXPECT_THAT(result.err, HasSubstr("context 65 is longer than the 64 positions"));
+  std::vector<std::string> full = {"run", "-m", model, "--ids", "5,6", "--ignore-eos", "-c"};
+  full.emplace_back("64");
+  EXPECT_THAT(run(full).err, HasSubstr("is full; the model has learned no more positions"));
+  full.back() = "8";
+  EXPECT_THAT(run(full).err, HasSubstr("is full; -c takes more"));
+  std::string long_prompt = "5";
+  for (int i = 0; i < 64; ++i) {
+    long_prompt += ",5";
+  }
+  const auto refused = run({"run", "-m", model, "--ids", long_prompt});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("the model has learned no more positions"));
+}
+
+// A model without a vocabulary answers in ids, as --ids takes them.
+TEST(WeightFlagsTest, ModelsWithoutAVocabularyAnswerInIds) {
+  const json expected = expected_of(kAdapter);
+  const auto as_json = json::parse(run(answer(expected, {})).out);
+  std::vector<std::string> arguments = answer(expected, {});
+  std::erase(arguments, "--json");
+  const auto result = run(arguments);
+  EXPECT_EQ(result.status, 0) << result.err;
+  std::string ids;
+  for (const int id : as_json.at("tokens")) {
+    ids += (ids.empty() ? "" : ",") + std::to_string(id);
+  }
+  EXPECT_EQ(result.out, ids + "\n");
 }
 
 }  // namespace
