@@ -205,10 +205,7 @@ void Chat::answer(const std::string& message) {
     std::fputs("(stopped)\n", stderr);
   }
   if (is_context_full(*session_, record)) {
-    warn(
-        fmt::format("the answer ends here: the context of {} tokens is full; /clear makes room, "
-                    "-c takes more",
-                    session_->context()));
+    warn(full_context_warning(*session_) + "; /clear makes room");
   }
   std::fprintf(stderr, "%s\n", summary_line(*session_, record).c_str());
 }

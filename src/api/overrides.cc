@@ -119,6 +119,9 @@ void check_new_keys(weights::ModelFile& file, const Keys& new_keys) {
     if (read.contains(key)) {
       continue;
     }
+    for (const std::string& added : new_keys) {
+      file.metadata.erase(added);  // the file as it was
+    }
     const std::vector<std::string> near = nearest(file.metadata, read, key);
     fail(ErrorCode::kInvalidArgument,
          fmt::format("override of key '{}': {} has no such key, and a model of its kind reads none "

@@ -30,7 +30,7 @@ std::unique_ptr<Session> open(int64_t context) {
 
 ParityPrompt prompt_named(const std::string& name) {
   const auto folder = test::parity_folder() / "expected" / "llama-longrope-64";
-  for (ParityPrompt& prompt : test::prompts_of({.expected_folder = folder.string()})) {
+  for (ParityPrompt& prompt : test::prompts_of({"llama-longrope-64", "", folder.string()})) {
     if (prompt.name == name) {
       return std::move(prompt);
     }

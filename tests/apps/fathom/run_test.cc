@@ -209,8 +209,8 @@ TEST_F(RunTest, FlagsReachTheSampler) {
 
 TEST_F(RunTest, StopStringsAcrossTokensEndTheAnswer) {
   // Every token is the byte A: "AAA" is three tokens.
-  const json object = run_json(
-      {"-p", "x", "-n", "9", "--temp", "0", "--logit-bias", "65=1000", "--stop", "AAA", "BBB"});
+  const json object = run_json({"-p", "x", "-n", "9", "--temp", "0", "--logit-bias", "65=1000",
+                                "--stop", "AAA", "--stop", "BBB"});
   EXPECT_EQ(object["text"], "");
   EXPECT_EQ(object["finish_reason"], "stop");
   EXPECT_EQ(object["tokens"].size(), 3U);
@@ -219,7 +219,7 @@ TEST_F(RunTest, StopStringsAcrossTokensEndTheAnswer) {
   EXPECT_EQ(released["text"], "AAAA");
   EXPECT_EQ(released["finish_reason"], "length");
   const json brackets = run_json({"-p", "x", "-n", "4", "--temp", "0", "--logit-bias", "65=1000",
-                                  "--stop", "[A]", "[A,A]", "--stop", "[AA]"});
+                                  "--stop", "[A]", "--stop", "[A,A]", "--stop", "[AA]"});
   EXPECT_EQ(brackets["text"], "AAAA");  // brackets are letters like others, not a list
 }
 

@@ -93,7 +93,7 @@ TEST(WeightFlagsTest, OverridesAreWhatTheModelIsMadeOf) {
   EXPECT_THAT(run({"inspect", "-m", kBase, "--override", "rope_theta=123.5"}).out,
               HasSubstr("123.5"));
   const auto plan = run({"plan", "-m", kBase, "--override", "max_position_embeddings=77",
-                         "--override", "sliding_window=null"});
+                         "--override", "rope_theta=null"});
   EXPECT_EQ(plan.status, 0) << plan.err;
   EXPECT_THAT(plan.out, HasSubstr("context 77"));
   const auto changed = run(answer(expected, {"--override", "rms_norm_eps=0.5"}));

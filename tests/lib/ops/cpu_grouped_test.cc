@@ -237,7 +237,7 @@ TEST(GroupedGated, EveryRunHasTheBitsOfItsOwnGatedLinear) {
       for (int n_threads = 1; n_threads <= 3; ++n_threads) {
         Rig rig(n_threads);
         const Input input(rig, x.rows());
-        const GroupedGated job{.experts = experts, .first_rows = starts};
+        const GroupedGated job{.experts = experts, .first_rows = starts, .token_of = {}};
         Packed plain(n, kSize, all_forms());
         Packed watched(n, kSize, all_forms());
         rig.backend.grouped_gated_linear(input.packed.rows, job, plain.rows, kLayer);
@@ -271,7 +271,8 @@ TEST(GroupedGated, OverflowIsAFaultOfItsRow) {
   }
   const Input input(rig, x.rows());
   Packed out(40, 64, all_forms());
-  rig.backend.grouped_gated_linear(input.packed.rows, {.experts = experts, .first_rows = starts},
+  rig.backend.grouped_gated_linear(input.packed.rows,
+                                   {.experts = experts, .first_rows = starts, .token_of = {}},
                                    out.rows, kLayer);
   const auto fault = rig.exec.take_fault();
   ASSERT_TRUE(fault.has_value());

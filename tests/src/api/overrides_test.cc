@@ -45,7 +45,7 @@ TEST(Overrides, SlipsOfThePenAreRefused) {
       model, {"rope_tehta=3"},
       {"override of key 'rope_tehta'", "model/config.json has no such key", "rope_theta"});
   expect_refused(model, {"hiden_size=3"}, {"'hiden_size'", "hidden_size"});
-  expect_refused(model, {"num_layer=3"}, {"'num_layer'", "num_layers"});
+  expect_refused(model, {"num_hiden_layers=3"}, {"'num_hiden_layers'", "num_hidden_layers"});
   expect_refused(model, {"nothing.like.it=3"}, {"a key that `fathom inspect` prints"});
   expect_refused(model, {"rope_tehta=null"}, {"'rope_tehta'"});
   // Another name of a size whose first name is there would be read by nobody.
