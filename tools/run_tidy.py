@@ -81,8 +81,7 @@ def key_of(entry, version, root=ROOT):
 
 
 def check(source, arguments, commands, version, folder):
-    entry = commands.get(os.path.realpath(source))
-    key = key_of(entry, version) if entry is not None else None
+    key = key_of(commands[os.path.realpath(source)], version)
     if key is not None and (folder / key).exists():
         os.utime(folder / key)
         return True, "", True
@@ -113,18 +112,24 @@ def main():
     forget_old(folder)
     version = subprocess.run([arguments.tidy, "--version"], capture_output=True).stdout
     commands = commands_of(arguments.build)
+    # Kernels of other processors are not built here.
+    sources = [source for source in arguments.sources if os.path.realpath(source) in commands]
+    foreign = len(arguments.sources) - len(sources)
     with ThreadPoolExecutor(arguments.jobs) as pool:
         results = list(
             pool.map(
                 lambda source: check(source, arguments, commands, version, folder),
-                arguments.sources,
+                sources,
             )
         )
     for _, text, _ in results:
         if text:
             print(text)
     known = sum(known for _, _, known in results)
-    print(f"clang-tidy: {len(results) - known} sources read, {known} known to be clean")
+    print(
+        f"clang-tidy: {len(results) - known} sources read, {known} known to be clean, "
+        f"{foreign} not built here"
+    )
     sys.exit(0 if all(clean for clean, _, _ in results) else 1)
 
 
