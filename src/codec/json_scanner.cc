@@ -62,12 +62,16 @@ JsonScanner::JsonScanner(std::string_view text, std::string path)
 }
 
 void JsonScanner::refuse(std::string_view expected) const {
-  const std::string_view found = text_.substr(std::min(at_, text_.size()), 20);
+  // Whole characters only: fmt's quoting takes no others.
+  std::string_view found = text_.substr(std::min(at_, text_.size()), 20);
+  found.remove_suffix(open_end_bytes(found));
   fail(ErrorCode::kCorruptFile,
-       fmt::format("{}: JSON is broken or of another shape than a tokenizer.json: byte {}: found "
-                   "{}, expected {}",
-                   path_, at_, found.empty() ? "the end of the file" : fmt::format("{:?}", found),
-                   expected));
+       fmt::format(
+           "{}: JSON is broken or of another shape than a tokenizer.json: byte {}: found "
+           "{}, expected {}",
+           path_, at_,
+           found.empty() ? "the end of the file" : fmt::format("{:?}", replace_invalid_utf8(found)),
+           expected));
 }
 
 void JsonScanner::skip_space() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "codec/utf8.h"
 
 namespace fathom::codec {
 
@@ -51,7 +52,7 @@ void check_probe(const TextTokenizer& tokenizer, std::string_view probe) {
   }
   const std::string whole = tokenizer.decode(ids, true);
   if (whole != probe) {
-    refuse(tokenizer, probe, ids, fmt::format("which decode to {:?}", whole));
+    refuse(tokenizer, probe, ids, fmt::format("which decode to {:?}", replace_invalid_utf8(whole)));
   }
   std::string streamed;
   const auto stream = tokenizer.start_decoding(true, true);
@@ -60,7 +61,8 @@ void check_probe(const TextTokenizer& tokenizer, std::string_view probe) {
   }
   stream->finish(streamed);
   if (streamed != whole) {
-    refuse(tokenizer, probe, ids, fmt::format("which decode one by one to {:?}", streamed));
+    refuse(tokenizer, probe, ids,
+           fmt::format("which decode one by one to {:?}", replace_invalid_utf8(streamed)));
   }
 }
 

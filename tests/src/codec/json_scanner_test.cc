@@ -102,6 +102,9 @@ TEST(JsonScanner, RefusesBrokenText) {
   expect_broken("{1:2}", "expected a text");
   expect_broken("[1 2]", "expected ','");
   expect_broken("[1", "expected ','");
+  // What is shown ends between characters.
+  expect_broken("[" + std::string(18, 'x') + "\xE4\xBD\xA0\"", "expected a value");
+  expect_broken("[y\"p0\", \"added_token\xDC\x86l7s\"]", "found \"y");
   expect_broken("1 2", "byte 2: found \"2\", expected the end of the file");
   expect_broken("nul", "expected null");
   expect_broken("tru", "expected true or false");
