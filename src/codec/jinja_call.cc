@@ -21,6 +21,27 @@ std::string_view next_parameter(std::string_view& list) {
   return name;
 }
 
+// What the call gives for parameter `at` of that name; missing if nothing. Counts keywords.
+Value find_argument(Runtime& runtime, const Signature& signature, const Arguments& arguments,
+                    std::string_view name, size_t at, size_t& n_named) {
+  Value value;
+  if (at < arguments.positional.size()) {
+    value = arguments.positional[at];
+  }
+  for (const Keyword& keyword : arguments.keywords) {
+    if (keyword.name != name) {
+      continue;
+    }
+    if (!value.is_missing()) {
+      runtime.refuse(
+          fmt::format("{}() got multiple values for argument '{}'", signature.name, name));
+    }
+    value = keyword.value;
+    ++n_named;
+  }
+  return value;
+}
+
 }  // namespace
 
 Value call_builtin(Runtime& runtime, const Signature& signature, const Value& self,
@@ -33,19 +54,7 @@ Value call_builtin(Runtime& runtime, const Signature& signature, const Value& se
   while (!list.empty()) {
     const std::string_view name = next_parameter(list);
     Value& value = bound.values[n_parameters];
-    if (n_parameters < arguments.positional.size()) {
-      value = arguments.positional[n_parameters];
-    }
-    for (const Keyword& keyword : arguments.keywords) {
-      if (keyword.name == name) {
-        if (!value.is_missing()) {
-          runtime.refuse(
-              fmt::format("{}() got multiple values for argument '{}'", signature.name, name));
-        }
-        value = keyword.value;
-        ++n_named;
-      }
-    }
+    value = find_argument(runtime, signature, arguments, name, n_parameters, n_named);
     n_required_given +=
         static_cast<int>(n_parameters) < signature.n_required && !value.is_missing();
     ++n_parameters;

@@ -2,6 +2,7 @@
 // Called by codec/jinja_runtime. Read next: codec/jinja_operators.h, codec/jinja_attribute.cc.
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "codec/jinja_builtins.h"
 #include "codec/jinja_markup.h"
 #include "codec/jinja_operators.h"
@@ -205,6 +206,28 @@ Value Runtime::eval_slice(const Expr& expr) {
   return charged(like_markup(object, slice(*this, object, bounds[0], bounds[1], bounds[2])));
 }
 
+namespace {
+
+// The members of a mapping given after **.
+void add_keywords(Runtime& runtime, const Value& more, std::vector<Keyword>& keywords) {
+  if (!more.is(Kind::kDict)) {
+    runtime.refuse(fmt::format("argument after ** must be a mapping, not {}", type_name(more)));
+  }
+  for (const auto& [key, value] : more.as<DictObject>().entries) {
+    if (!key.is(Kind::kString)) {
+      runtime.refuse("keywords must be strings");
+    }
+    for (const Keyword& other : keywords) {
+      if (other.name == key.text()) {
+        runtime.refuse(fmt::format("got multiple values for keyword argument '{}'", other.name));
+      }
+    }
+    keywords.push_back({std::string(key.text()), value});
+  }
+}
+
+}  // namespace
+
 Runtime::Collected Runtime::eval_arguments(const CallArguments& call, const Value* caller) {
   Collected arguments;
   arguments.positional.reserve(call.positional.size());
@@ -225,21 +248,7 @@ Runtime::Collected Runtime::eval_arguments(const CallArguments& call, const Valu
     }
   }
   if (call.double_star != nullptr) {
-    const Value more = eval(*call.double_star);
-    if (!more.is(Kind::kDict)) {
-      refuse(fmt::format("argument after ** must be a mapping, not {}", type_name(more)));
-    }
-    for (const auto& [key, value] : more.as<DictObject>().entries) {
-      if (!key.is(Kind::kString)) {
-        refuse("keywords must be strings");
-      }
-      for (const Keyword& other : arguments.keywords) {
-        if (other.name == key.text()) {
-          refuse(fmt::format("got multiple values for keyword argument '{}'", other.name));
-        }
-      }
-      arguments.keywords.push_back({std::string(key.text()), value});
-    }
+    add_keywords(*this, eval(*call.double_star), arguments.keywords);
   }
   return arguments;
 }
@@ -275,6 +284,7 @@ Value Runtime::eval_filter(const Expr& expr, const Value* block_text) {
   // In a filter block the innermost filter has no value of its own.
   Value self;
   if (expr.parts[0] == nullptr) {
+    FATHOM_CHECK(block_text != nullptr);
     self = *block_text;
   } else if (block_text != nullptr && expr.parts[0]->kind == ExprKind::kFilter) {
     self = eval_filter(*expr.parts[0], block_text);

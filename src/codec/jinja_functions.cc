@@ -148,7 +148,7 @@ class Cycler : public SpecialObject {
   Value attribute(Runtime&, std::string_view name) override {
     static const Signature kNext{"next", [](Runtime&, const Bound& args) {
                                    auto& cycler = args.self.as<Cycler>();
-                                   const Value item = cycler.items_[cycler.at_];
+                                   Value item = cycler.items_[cycler.at_];
                                    cycler.at_ = (cycler.at_ + 1) % cycler.items_.size();
                                    return item;
                                  }};

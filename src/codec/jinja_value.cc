@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -249,6 +250,16 @@ uint64_t hash_of(const Value& value, int depth) {
   return 0;
 }
 
+namespace {
+
+bool same_items(const SequenceObject& a, const SequenceObject& b, int depth) {
+  return a.items.size() == b.items.size() && depth <= kMaxKeyDepth &&
+         std::equal(a.items.begin(), a.items.end(), b.items.begin(),
+                    [depth](const Value& x, const Value& y) { return same_key(x, y, depth + 1); });
+}
+
+}  // namespace
+
 bool same_key(const Value& a, const Value& b, int depth) {
   if (a.is_number() && b.is_number()) {
     return same_number(a, b);
@@ -262,19 +273,8 @@ bool same_key(const Value& a, const Value& b, int depth) {
     case Kind::kNone:
     case Kind::kUndefined:
       return true;
-    case Kind::kTuple: {
-      const auto& x = a.as<SequenceObject>().items;
-      const auto& y = b.as<SequenceObject>().items;
-      if (x.size() != y.size() || depth > kMaxKeyDepth) {
-        return false;
-      }
-      for (size_t i = 0; i < x.size(); ++i) {
-        if (!same_key(x[i], y[i], depth + 1)) {
-          return false;
-        }
-      }
-      return true;
-    }
+    case Kind::kTuple:
+      return same_items(a.as<SequenceObject>(), b.as<SequenceObject>(), depth);
     default:
       return a.object() == b.object();
   }

@@ -91,9 +91,12 @@ struct FilePlace {
 
 struct TensorRule {
   Part part;
+  int n_parts;  // of one fused tensor: `part` and those behind it (q, k, v; gate, up)
   FilePlace gguf;
   FilePlace hf;
-  int n_parts = 1;  // of one fused tensor: `part` and those behind it (q, k, v; gate, up)
+
+  constexpr TensorRule(Part which, FilePlace in_gguf, FilePlace in_hf, int parts = 1)
+      : part(which), n_parts(parts), gguf(in_gguf), hf(in_hf) {}
 
   [[nodiscard]] constexpr bool holds(Part other) const {
     return other >= part && static_cast<int>(other) < static_cast<int>(part) + n_parts;
