@@ -1,0 +1,12 @@
+# What the server stands on: Asio and Beast as headers, OpenSSL, prometheus-cpp.
+# Called by cmake/rooms.cmake. Asio is compiled once, in src/api/http/asio.cc, and declared elsewhere
+# (BOOST_ASIO_SEPARATE_COMPILATION). Boost 1.74 does not know that clang 14 has coroutines.
+find_package(Boost 1.74 REQUIRED)
+find_package(OpenSSL REQUIRED)
+pkg_check_modules(PROMETHEUS REQUIRED IMPORTED_TARGET prometheus-cpp-core)
+
+add_library(fathom_network INTERFACE)
+target_link_libraries(fathom_network INTERFACE Boost::headers OpenSSL::SSL OpenSSL::Crypto)
+target_compile_definitions(fathom_network INTERFACE
+  BOOST_ASIO_HAS_CO_AWAIT BOOST_ASIO_HAS_STD_COROUTINE BOOST_ASIO_NO_DEPRECATED
+  BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION)
