@@ -38,6 +38,10 @@ std::string_view name_of(FinishReason reason) {
       return "cancelled";
     case FinishReason::kError:
       return "error";
+    case FinishReason::kDeadline:
+      return "deadline";
+    case FinishReason::kQueueTimeout:
+      return "queue_timeout";
   }
   return "error";
 }
@@ -112,6 +116,33 @@ RequestId Engine::submit(Request request, TextSink& sink) {
   waiting_.push_back(std::make_unique<Sequence>(id, std::move(request), sink, *pages_, header,
                                                 config.n_vocab, planned));
   return id;
+}
+
+std::vector<RequestId> Engine::submit_choices(const Request& request,
+                                              std::span<TextSink* const> sinks) {
+  std::vector<RequestId> ids;
+  for (TextSink* sink : sinks) {
+    Request one = request;
+    one.choice = static_cast<uint32_t>(ids.size());
+    ids.push_back(submit(std::move(one), *sink));
+  }
+  return ids;
+}
+
+EngineStats Engine::stats() const {
+  EngineStats stats;
+  stats.n_waiting = std::ssize(waiting_);
+  stats.n_running = std::ssize(running_);
+  stats.n_pages = pages_->n_pages();
+  stats.n_pages_free = pages_->n_free();
+  stats.n_pages_cached = cache_ ? cache_->n_idle() : 0;
+  stats.n_pages_used = stats.n_pages - stats.n_pages_free - stats.n_pages_cached;
+  stats.n_rows = n_rows_computed_;
+  stats.sample_s = sampling_s_;
+  if (cache_) {
+    stats.prefix = cache_->stats();
+  }
+  return stats;
 }
 
 void Engine::cancel(RequestId id) {

@@ -13,8 +13,6 @@
 
 namespace fathom::engine {
 
-using Clock = std::chrono::steady_clock;
-
 class Sequence {
  public:
   Sequence(RequestId id, Request request, TextSink& sink, kv::PagePool& pages,

@@ -17,6 +17,8 @@ struct PageHeader {
   PageType type = PageType::kBF16;
   uint8_t arithmetic = 0;  // 0 int8 activations, 1 f32 reference
   int64_t rope_id = 0;     // which length-dependent rope scaling; 0: fixed
+
+  bool operator==(const PageHeader&) const = default;
 };
 
 class PagePool {

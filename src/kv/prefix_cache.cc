@@ -16,37 +16,6 @@ namespace fathom::kv {
 
 namespace {
 
-// One round of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
-uint64_t mix(uint64_t value) {
-  value += 0x9E3779B97F4A7C15U;
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9U;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EBU;
-  return value ^ (value >> 31);
-}
-
-uint64_t hash_scope(const PrefixScope& scope) {
-  uint64_t hash = mix(static_cast<uint64_t>(scope.header.type));
-  hash = mix(hash ^ scope.header.arithmetic);
-  hash = mix(hash ^ static_cast<uint64_t>(scope.header.rope_id));
-  for (const char c : scope.salt) {
-    hash = mix(hash ^ static_cast<unsigned char>(c));
-  }
-  return hash;
-}
-
-uint64_t hash_page(uint64_t before, std::span<const int32_t> tokens) {
-  uint64_t hash = before;
-  for (const int32_t token : tokens) {
-    hash = mix(hash ^ static_cast<uint32_t>(token));
-  }
-  return hash;
-}
-
-bool is_same(const PrefixScope& a, const PrefixScope& b) {
-  return a.header.type == b.header.type && a.header.arithmetic == b.header.arithmetic &&
-         a.header.rope_id == b.header.rope_id && a.salt == b.salt;
-}
-
 std::span<const int32_t> page_tokens(std::span<const int32_t> tokens, int64_t page) {
   return tokens.subspan(static_cast<size_t>(page * kPageTokens), kPageTokens);
 }
@@ -59,7 +28,7 @@ PrefixCache::NodeList::iterator PrefixCache::find(uint64_t hash, const Node* par
   const auto [begin, end] = by_hash_.equal_range(hash);
   const auto found = std::find_if(begin, end, [&](const auto& entry) {
     const Node& node = *entry.second;
-    return node.parent == parent && is_same(node.scope, scope) &&
+    return node.parent == parent && node.scope == scope &&
            std::equal(node.tokens.begin(), node.tokens.end(), tokens.begin(), tokens.end());
   });
   return found == end ? recent_.end() : found->second;

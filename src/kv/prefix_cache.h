@@ -13,15 +13,9 @@
 #include <vector>
 
 #include "kv/page_pool.h"
+#include "kv/prefix_key.h"
 
 namespace fathom::kv {
-
-// What K and V depend on besides the tokens, and who may share: pages of one scope are never given
-// to another.
-struct PrefixScope {
-  PageHeader header;
-  std::string salt;  // whose prompts these are; "" for all
-};
 
 struct PrefixStats {
   int64_t asked_tokens = 0;    // of all prompts that were looked up
