@@ -36,8 +36,8 @@ struct Request {
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
-  Headers headers;
-  std::string body;
+  Headers headers = {};
+  std::string body = {};
 };
 
 // Where the answer to one request goes: reply() once, or begin_stream(), send() any number of times
@@ -85,19 +85,20 @@ class Handler {
 
 // What is known of one request that has ended, for the log and the metrics. Never its text.
 struct RequestRecord {
-  std::string id;             // X-Request-Id
-  std::string key;            // as in Request
-  std::string_view route;     // as in Route; static
-  int status = 0;             // of the answer; 499: the client was gone before it
-  bool is_stream = false;     // server-sent events
-  int64_t prompt_tokens = 0;  // of the request, all choices together
+  std::string id = {};          // X-Request-Id
+  std::string key = {};         // as in Request
+  std::string_view route = "";  // as in Route; static; empty: refused by the transport
+  int status = 0;               // of the answer; 499: the client was gone before it
+  bool is_stream = false;       // server-sent events
+  int64_t prompt_tokens = 0;    // of the request, all choices together
   int64_t cached_tokens = 0;
   int64_t generated_tokens = 0;
-  double queue_s = -1;                  // from arrival to admission; -1: not known
-  double first_token_s = -1;            // from arrival to the first token; -1: there was none
-  double total_s = 0;                   // from arrival to the last byte queued
-  double inter_token_s = -1;            // mean; -1: fewer than two tokens
-  std::vector<float> inter_tokens_s;    // each gap between tokens, for the histogram; may be empty
+  double queue_s = -1;        // from arrival to admission; -1: not known
+  double first_token_s = -1;  // from arrival to the first token; -1: there was none
+  double total_s = 0;         // from arrival to the last byte queued
+  double inter_token_s = -1;  // mean; -1: fewer than two tokens
+  std::vector<float> inter_tokens_s =
+      {};                               // each gap between tokens, for the histogram; may be empty
   std::string_view finish_reason = "";  // "stop", "length", "cancelled" ...; static
 };
 

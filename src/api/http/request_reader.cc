@@ -1,0 +1,156 @@
+// The one user of Beast. Its parser refuses what is not HTTP, two lengths that differ, and lengths
+// beside chunks, so a request's end is never a matter of opinion.
+#include "api/http/request_reader.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+namespace fathom::api::http {
+
+namespace beast = boost::beast;
+
+struct RequestReader::Parts {
+  beast::http::request_parser<beast::http::string_body> parser;
+  State state = State::kHead;
+  ReadLimits limits;
+  bool has_begun = false;
+  bool wants_continue = false;
+  Request request;
+  ReadError error;
+
+  void refuse(const beast::error_code& code);
+  bool take_target(std::string_view target);
+  void read_head();
+};
+
+void RequestReader::Parts::refuse(const beast::error_code& code) {
+  state = State::kError;
+  if (code == beast::http::error::header_limit) {
+    error = {431, fmt::format("the request's line and headers are longer than {} bytes; send less",
+                              limits.head_bytes)};
+  } else if (code == beast::http::error::body_limit) {
+    error = {413, fmt::format("the request's body is longer than {} bytes; send less, or start the "
+                              "server with a larger --max-body-bytes",
+                              limits.body_bytes)};
+  } else if (code == beast::http::error::bad_version) {
+    error = {505, "the request is not HTTP/1.1 or HTTP/1.0; use one of these"};
+  } else {
+    error = {400, fmt::format("the request is not well-formed HTTP/1.1: {}", code.message())};
+  }
+}
+
+// "/path?query", "http://host/path?query" or "*". False for anything else.
+bool RequestReader::Parts::take_target(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (target.starts_with(scheme)) {
+      target.remove_prefix(scheme.size());
+      const size_t slash = target.find('/');
+      target = slash == std::string_view::npos ? "/" : target.substr(slash);
+      break;
+    }
+  }
+  if (!target.starts_with('/') && target != "*") {
+    return false;
+  }
+  const size_t mark = target.find('?');
+  request.path = target.substr(0, mark);
+  request.query = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+  return true;
+}
+
+void RequestReader::Parts::read_head() {
+  const auto& message = parser.get();
+  request.method = std::string_view(message.method_string().data(), message.method_string().size());
+  const auto target = message.target();
+  if (!take_target({target.data(), target.size()})) {
+    state = State::kError;
+    error = {400, "the request's target is no path; expected one that begins with '/'"};
+    return;
+  }
+  for (const auto& field : message) {
+    request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  }
+  wants_continue =
+      find_header(request.headers, "Expect") == "100-continue" && message.version() >= 11;
+  state = State::kBody;
+}
+
+RequestReader::RequestReader(const ReadLimits& limits) : parts_(std::make_unique<Parts>()) {
+  parts_->limits = limits;
+  parts_->parser.header_limit(static_cast<uint32_t>(limits.head_bytes));
+  parts_->parser.body_limit(static_cast<uint64_t>(limits.body_bytes));
+}
+
+RequestReader::~RequestReader() = default;
+
+size_t RequestReader::take(std::string_view bytes) {
+  Parts& parts = *parts_;
+  size_t used = 0;
+  while (parts.state == State::kHead || parts.state == State::kBody) {
+    const std::string_view rest = bytes.substr(used);
+    if (parts.parser.is_done()) {
+      parts.request.body = std::move(parts.parser.get().body());
+      parts.state = State::kDone;
+      break;
+    }
+    if (rest.empty()) {
+      break;
+    }
+    parts.has_begun = true;
+    beast::error_code code;
+    used += parts.parser.put(boost::asio::const_buffer(rest.data(), rest.size()), code);
+    if (code && code != beast::http::error::need_more) {
+      parts.refuse(code);
+      break;
+    }
+    if (parts.state == State::kHead && parts.parser.is_header_done()) {
+      parts.read_head();
+      break;
+    }
+    if (code == beast::http::error::need_more) {
+      break;
+    }
+  }
+  return used;
+}
+
+RequestReader::State RequestReader::state() const {
+  return parts_->state;
+}
+
+bool RequestReader::has_begun() const {
+  return parts_->has_begun;
+}
+
+const Request& RequestReader::request() const {
+  return parts_->request;
+}
+
+Request RequestReader::take_request() {
+  return std::move(parts_->request);
+}
+
+bool RequestReader::keep_alive() const {
+  return parts_->parser.keep_alive();
+}
+
+bool RequestReader::is_http_1_0() const {
+  return parts_->parser.get().version() < 11;
+}
+
+bool RequestReader::wants_continue() const {
+  return parts_->wants_continue;
+}
+
+bool RequestReader::has_body() const {
+  return parts_->parser.chunked() || parts_->parser.content_length().value_or(0) > 0;
+}
+
+const ReadError& RequestReader::error() const {
+  return parts_->error;
+}
+
+}  // namespace fathom::api::http
