@@ -115,6 +115,18 @@ void check(const SamplingParams& params, int64_t n_vocab) {
     require(is_finite(bias) || bias < 0, fmt::format("logit_bias of token {}", id), bias,
             "a finite number, or -inf to forbid the token");
   }
+  const auto require_id = [&](std::string_view name, int32_t id) {
+    require(id >= 0 && id < n_vocab, name, id, fmt::format("0 to {}", n_vocab - 1));
+  };
+  for (const int32_t id : params.allowed_ids) {
+    require_id("allowed_ids: the token id", id);
+  }
+  for (const std::vector<int32_t>& word : params.bad_words) {
+    require(!word.empty(), "bad_words: the length of a word", 0, "1 token and more");
+    for (const int32_t id : word) {
+      require_id("bad_words: the token id", id);
+    }
+  }
 }
 
 }  // namespace fathom::sample

@@ -7,7 +7,8 @@
 #include <limits>
 
 #include "base/check.h"
-#include "base/det_math.h"
+#include "sample/logprobs.h"
+#include "sample/masks.h"
 #include "sample/penalties.h"
 #include "sample/random.h"
 #include "sample/truncate.h"
@@ -63,35 +64,6 @@ int32_t best_id(const std::vector<Candidate>& candidates) {
   return std::min_element(candidates.begin(), candidates.end(), ranks_before)->first;
 }
 
-// Log-probabilities of the raw distribution: the drawn token's, and the n best.
-void add_logprobs(std::span<const float> logits, int n_best, Sampled& sampled) {
-  std::vector<Candidate> raw;
-  raw.reserve(logits.size());
-  for (const float logit : logits) {
-    raw.emplace_back(static_cast<int32_t>(raw.size()), without_nan(logit));
-  }
-  const float best = best_value(raw);
-  double total = 0.0;
-  for (const auto& [id, value] : raw) {
-    total += weight_of(value, best);
-  }
-  const double log_total = det_log(total);
-  const auto logprob_of = [&](float value) {
-    const double below =
-        value == best ? 0.0 : static_cast<double>(value) - static_cast<double>(best);
-    return static_cast<float>(below - log_total);
-  };
-  sampled.logprob = logprob_of(raw[static_cast<size_t>(sampled.id)].second);
-  if (n_best == 0) {
-    return;
-  }
-  const auto middle = raw.begin() + std::min<std::ptrdiff_t>(n_best, std::ssize(raw));
-  std::partial_sort(raw.begin(), middle, raw.end(), ranks_before);
-  for (auto entry = raw.begin(); entry != middle; ++entry) {
-    sampled.best.push_back({entry->first, logprob_of(entry->second)});
-  }
-}
-
 }  // namespace
 
 std::vector<Step> default_chain() {
@@ -100,34 +72,67 @@ std::vector<Step> default_chain() {
 
 Sampler::Sampler(SamplingParams params, int64_t n_vocab)
     : params_(std::move(params)), counts_(static_cast<size_t>(n_vocab), 0) {
-  candidates_.reserve(static_cast<size_t>(n_vocab));
+  std::vector<int32_t>& allowed = params_.allowed_ids;
+  std::ranges::sort(allowed);
+  allowed.erase(std::ranges::unique(allowed).begin(), allowed.end());
+  candidates_.reserve(allowed.empty() ? static_cast<size_t>(n_vocab) : allowed.size());
 }
 
 void Sampler::fill_candidates(std::span<const float> logits) {
   candidates_.clear();
-  for (const float logit : logits) {
-    candidates_.emplace_back(static_cast<int32_t>(candidates_.size()), without_nan(logit));
+  if (params_.allowed_ids.empty()) {
+    for (const float logit : logits) {
+      candidates_.emplace_back(static_cast<int32_t>(candidates_.size()), without_nan(logit));
+    }
+  } else {
+    for (const int32_t id : params_.allowed_ids) {
+      candidates_.emplace_back(id, without_nan(logits[static_cast<size_t>(id)]));
+    }
   }
   for (const auto& [id, bias] : params_.logit_bias) {
-    float& value = candidates_[static_cast<size_t>(id)].second;
-    value = without_nan(value + bias);
+    const auto found = std::ranges::lower_bound(candidates_, id, {}, &Candidate::first);
+    if (found != candidates_.end() && found->first == id) {
+      found->second = without_nan(found->second + bias);
+    }
   }
 }
 
-Sampled Sampler::sample(std::span<const float> logits, std::span<const int32_t> history,
-                        int64_t position, uint32_t choice) {
-  FATHOM_CHECK(!logits.empty() && logits.size() == counts_.size());
-  fill_candidates(logits);
-  const bool is_greedy = params_.temperature == 0.0F;
+void Sampler::mask(const Place& place) {
+  if (!place.masked.empty()) {
+    try_mask(place.masked, candidates_);
+  }
+  if (!params_.bad_words.empty()) {
+    std::vector<int32_t> ends;
+    find_word_ends(params_.bad_words, place.history.subspan(static_cast<size_t>(place.n_prompt)),
+                   ends);
+    try_mask(ends, candidates_);
+  }
+}
+
+void Sampler::penalize(const Place& place) {
+  const Penalties all = {params_.repeat_penalty, params_.presence_penalty,
+                         params_.frequency_penalty, params_.penalty_window};
+  if (!params_.penalize_answer_only) {
+    apply_penalties(all, place.history, counts_, candidates_);
+    return;
+  }
+  Penalties repeat = all;
+  repeat.presence = repeat.frequency = 0.0F;
+  Penalties answer = all;
+  answer.repeat = 1.0F;
+  apply_penalties(repeat, place.history, counts_, candidates_);
+  apply_penalties(answer, place.history.subspan(static_cast<size_t>(place.n_prompt)), counts_,
+                  candidates_);
+}
+
+void Sampler::run_chain(const Place& place, bool is_greedy) {
   for (const Step step : params_.chain) {
     if (is_greedy && step != Step::kPenalties) {
       continue;  // no cut drops the best one, and it is all that counts
     }
     switch (step) {
       case Step::kPenalties:
-        apply_penalties({params_.repeat_penalty, params_.presence_penalty,
-                         params_.frequency_penalty, params_.penalty_window},
-                        history, counts_, candidates_);
+        penalize(place);
         break;
       case Step::kTemperature:
         divide_by(params_.temperature, candidates_);
@@ -143,11 +148,28 @@ Sampled Sampler::sample(std::span<const float> logits, std::span<const int32_t> 
         break;
     }
   }
+}
+
+Sampled Sampler::sample(std::span<const float> logits, const Place& place) {
+  FATHOM_CHECK(!logits.empty() && logits.size() == counts_.size());
+  FATHOM_CHECK(place.n_prompt <= std::ssize(place.history));
+  fill_candidates(logits);
+  mask(place);
+  const bool is_greedy = params_.temperature == 0.0F;
+  run_chain(place, is_greedy);
   Sampled sampled;
-  sampled.id =
-      is_greedy ? best_id(candidates_) : draw(candidates_, uniform(params_.seed, choice, position));
-  if (params_.n_logprobs >= 0) {
-    add_logprobs(logits, params_.n_logprobs, sampled);
+  sampled.id = is_greedy ? best_id(candidates_)
+                         : draw(candidates_, uniform(params_.seed, place.choice, place.position));
+  if (params_.n_logprobs < 0) {
+    return sampled;
+  }
+  if (!params_.chain_logprobs) {
+    add_raw_logprobs(logits, params_.n_logprobs, sampled);
+  } else if (is_greedy) {  // nothing else could be drawn
+    const Candidate only = {sampled.id, 0.0F};
+    add_chain_logprobs({&only, 1}, params_.n_logprobs, sampled);
+  } else {
+    add_chain_logprobs(candidates_, params_.n_logprobs, sampled);
   }
   return sampled;
 }

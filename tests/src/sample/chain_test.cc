@@ -84,6 +84,9 @@ TEST(ChainTest, RangesAreChecked) {
   refuse("logit_bias", [](auto& p) { p.logit_bias = {{-1, 1.0F}}; });
   refuse("logit_bias", [&](auto& p) { p.logit_bias = {{1, kNan}}; });
   refuse("logit_bias", [&](auto& p) { p.logit_bias = {{1, kInfinity}}; });
+  refuse("allowed_ids", [](auto& p) { p.allowed_ids = {3, 10}; });
+  refuse("bad_words", [](auto& p) { p.bad_words = {{1}, {}}; });
+  refuse("bad_words", [](auto& p) { p.bad_words = {{1, -1}}; });
 }
 
 TEST(ChainTest, AllowedEdges) {

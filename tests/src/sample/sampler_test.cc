@@ -234,5 +234,78 @@ TEST(SamplerTest, ForbiddenTokensAreNeverDrawn) {
   }
 }
 
+TEST(SamplerTest, OnlyAllowedTokensAreDrawn) {
+  for (const bool is_greedy : {false, true}) {
+    SamplingParams params = is_greedy ? greedy() : plain();
+    params.allowed_ids = {3, 1, 3};
+    params.logit_bias = {{0, 50.0F}, {3, 0.5F}};
+    params.presence_penalty = 0.25F;
+    for (int64_t position = 0; position < 50; ++position) {
+      const int32_t id = draw_one(params, {9.0F, 1.0F, 8.0F, 1.0F}, {3}, position);
+      EXPECT_TRUE(id == 1 || id == 3);
+      EXPECT_TRUE(!is_greedy || id == 3);  // 1 + 0.5 - 0.25 is above 1
+    }
+    EXPECT_EQ(draw_one(params, {9.0F, kNan, 8.0F, -kInfinity}) % 2, 1);  // even then
+  }
+}
+
+TEST(SamplerTest, WordsToAvoidAreOfTheAnswerAlone) {
+  SamplingParams params = greedy();
+  params.bad_words = {{2, 1}, {0}};
+  const std::vector<float> logits = {9.0F, 5.0F, 1.0F};
+  Sampler sampler(params, 3);
+  const std::vector<int32_t> history = {1, 2};
+  EXPECT_EQ(sampler.sample(logits, {.history = history, .n_prompt = 2}).id, 1);
+  EXPECT_EQ(sampler.sample(logits, {.history = history, .n_prompt = 1}).id, 2);
+}
+
+TEST(SamplerTest, MaskedEndsWaitAndGiveWayLast) {
+  SamplingParams params = greedy();
+  Sampler sampler(params, 3);
+  const std::vector<float> logits = {9.0F, 5.0F, 1.0F};
+  const std::vector<int32_t> ends = {0};
+  EXPECT_EQ(sampler.sample(logits, {.history = {}, .masked = ends}).id, 1);
+  EXPECT_EQ(sampler.sample(logits, Place{}).id, 0);
+  params.bad_words = {{1}, {2}};  // nothing would be left: the words give way
+  EXPECT_EQ(Sampler(params, 3).sample(logits, {.history = {}, .masked = ends}).id, 1);
+  params.bad_words.clear();
+  params.allowed_ids = {0};
+  EXPECT_EQ(Sampler(params, 3).sample(logits, {.history = {}, .masked = ends}).id, 0);
+}
+
+TEST(SamplerTest, PresenceAndFrequencyMayLookAtTheAnswerAlone) {
+  SamplingParams params = greedy();
+  params.presence_penalty = 3.0F;
+  const std::vector<float> logits = {2.0F, 1.0F};
+  const std::vector<int32_t> history = {0};
+  const Place in_prompt = {.history = history, .n_prompt = 1};
+  EXPECT_EQ(Sampler(params, 2).sample(logits, in_prompt).id, 1);
+  params.penalize_answer_only = true;
+  EXPECT_EQ(Sampler(params, 2).sample(logits, in_prompt).id, 0);
+  EXPECT_EQ(Sampler(params, 2).sample(logits, {.history = history}).id, 1);
+  params.presence_penalty = 0.0F;
+  params.repeat_penalty = 4.0F;  // looks at the prompt as well
+  EXPECT_EQ(Sampler(params, 2).sample(logits, in_prompt).id, 1);
+}
+
+TEST(SamplerTest, ChainLogprobsAreOfWhatWasDrawnFrom) {
+  SamplingParams params = plain();
+  params.top_k = 2;
+  params.n_logprobs = 5;
+  params.chain_logprobs = true;
+  const auto logits = logs_of({0.1, 0.6, 0.3});
+  const Sampled sampled = Sampler(params, 3).sample(logits, Place{});
+  ASSERT_EQ(sampled.best.size(), 2U);
+  EXPECT_NEAR(sampled.best[0].logprob, std::log(0.6 / 0.9), 1e-5);
+  EXPECT_NEAR(sampled.best[1].logprob, std::log(0.3 / 0.9), 1e-5);
+  EXPECT_EQ(sampled.logprob, sampled.best[sampled.id == 1 ? 0 : 1].logprob);
+  params.temperature = 0.0F;
+  const Sampled best = Sampler(params, 3).sample(logits, Place{});
+  EXPECT_EQ(best.id, 1);
+  EXPECT_EQ(best.logprob, 0.0F);
+  ASSERT_EQ(best.best.size(), 1U);
+  EXPECT_EQ(best.best[0].id, 1);
+}
+
 }  // namespace
 }  // namespace fathom::sample
