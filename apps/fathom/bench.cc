@@ -2,7 +2,6 @@
 // limits. Read next: machine_limits.h.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -161,14 +160,14 @@ int bench(BenchFlags flags) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Command& command) {
+void add_bench(CommandLine& app, Command& command) {
   auto* sub = app.add_subcommand("bench", "Measure prefill and decode against the machine");
   sub->footer(
       "Examples:\n  fathom bench -m model.gguf -p 512 -n 128 -t 2\n"
       "  fathom bench -m model.gguf --ops          where the time of a step goes");
   auto flags = std::make_shared<BenchFlags>();
   add_model_flags(*sub, flags->model);
-  const auto counts = CLI::Range(int64_t{1}, int64_t{1} << 24);
+  const auto counts = in_range(int64_t{1}, int64_t{1} << 24);
   sub->add_option("-p,--n-prompt", flags->n_prompt, "Tokens of the prompt")
       ->check(counts)
       ->capture_default_str()
@@ -178,7 +177,7 @@ void add_bench(CLI::App& app, Command& command) {
       ->capture_default_str()
       ->type_name("N");
   sub->add_option("-r,--repetitions", flags->repetitions, "Rounds")
-      ->check(CLI::Range(1, 1000))
+      ->check(in_range(1, 1000))
       ->capture_default_str()
       ->type_name("N");
   sub->add_flag("--ops", flags->ops,

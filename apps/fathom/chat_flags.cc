@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -43,7 +42,7 @@ codec::Conversation parse_file(const ChatFlags& flags, std::string_view json,
 
 }  // namespace
 
-CLI::Option* add_chat_template_flag(CLI::App& app, ChatFlags& flags) {
+Option* add_chat_template_flag(CommandLine& app, ChatFlags& flags) {
   return app
       .add_option("--chat-template", flags.chat_template,
                   "A Jinja file, or a name: of the model's own templates, or " +
@@ -52,7 +51,7 @@ CLI::Option* add_chat_template_flag(CLI::App& app, ChatFlags& flags) {
       ->type_name("FILE|NAME");
 }
 
-ChatOptions add_chat_flags(CLI::App& app, ChatFlags& flags) {
+ChatOptions add_chat_flags(CommandLine& app, ChatFlags& flags) {
   ChatOptions added{};
   added.system = app.add_option("--system", flags.system, "System message, or @FILE that holds it")
                      ->check([](const std::string& given) {

@@ -7,13 +7,9 @@
 #include <span>
 #include <string>
 
+#include "command_line.h"
 #include "codec/chat_template.h"
 #include "codec/conversation.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace fathom::app {
 
@@ -27,18 +23,18 @@ struct ChatFlags {
 
 // The options that were added, for what cannot go with them.
 struct ChatOptions {
-  CLI::Option* system;
-  CLI::Option* chat_template;
-  CLI::Option* variables;
-  CLI::Option* messages;
-  CLI::Option* continues;
+  Option* system;
+  Option* chat_template;
+  Option* variables;
+  Option* messages;
+  Option* continues;
 };
 
 // --system --messages --chat-template --chat-template-kwargs --continue-final-message
-ChatOptions add_chat_flags(CLI::App& app, ChatFlags& flags);
+ChatOptions add_chat_flags(CommandLine& app, ChatFlags& flags);
 
 // --chat-template alone.
-CLI::Option* add_chat_template_flag(CLI::App& app, ChatFlags& flags);
+Option* add_chat_template_flag(CommandLine& app, ChatFlags& flags);
 
 // The template that the flags choose. Errors: those of codec::ChatTemplate, of reading the file.
 codec::ChatTemplate load_chat_template(const ChatFlags& flags, const codec::Vocabulary& vocabulary);

@@ -6,9 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "command_line.h"
 
 namespace fathom::app {
 
@@ -26,14 +24,14 @@ class UsageError : public std::runtime_error {
 // Set by the subcommand that was given; returns the exit status.
 using Command = std::function<int()>;
 
-void add_run(CLI::App& app, Command& command);
-void add_logits(CLI::App& app, Command& command);
-void add_perplexity(CLI::App& app, Command& command);
-void add_tokenize(CLI::App& app, Command& command);
-void add_template(CLI::App& app, Command& command);
-void add_inspect(CLI::App& app, Command& command);
-void add_plan(CLI::App& app, Command& command);
-void add_bench(CLI::App& app, Command& command);
+void add_run(CommandLine& app, Command& command);
+void add_logits(CommandLine& app, Command& command);
+void add_perplexity(CommandLine& app, Command& command);
+void add_tokenize(CommandLine& app, Command& command);
+void add_template(CommandLine& app, Command& command);
+void add_inspect(CommandLine& app, Command& command);
+void add_plan(CommandLine& app, Command& command);
+void add_bench(CommandLine& app, Command& command);
 
 // The commit of the sources; its definition is written at every build, see cmake/commit.cmake.
 const char* commit();

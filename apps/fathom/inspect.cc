@@ -2,7 +2,6 @@
 // Read next: weights/model_file.h, kernels/dispatch.h.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -211,7 +210,7 @@ int inspect(const InspectFlags& flags) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Command& command) {
+void add_inspect(CommandLine& app, Command& command) {
   auto* sub = app.add_subcommand("inspect",
                                  "Show what is in a model file or a prompt, or the kernels in use");
   sub->footer(

@@ -1,6 +1,5 @@
 // fathom logits: what the model says after every token, as a NumPy file.
 // Read next: api/score.h.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -56,7 +55,7 @@ int logits(const LogitsFlags& flags) {
 
 }  // namespace
 
-void add_logits(CLI::App& app, Command& command) {
+void add_logits(CommandLine& app, Command& command) {
   auto* sub = app.add_subcommand("logits", "Write the logits [n_tokens, n_vocab] of token ids");
   sub->footer("Example:\n  fathom logits -m model.gguf --ids 1,2,3 --compute f32 --out out.npy");
   auto flags = std::make_shared<LogitsFlags>();

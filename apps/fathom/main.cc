@@ -51,18 +51,19 @@ int usage_error(const CLI::App& app, const std::string& message) {
 
 int run_main(int argc, const char* const* argv) {
   CLI::App app("Fathom runs large language models and shows how.", "fathom");
+  CommandLine line(&app);
   app.footer(kFooter);
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text, "Version, commit, compiler, instruction sets");
   Command command;
-  add_run(app, command);
-  add_logits(app, command);
-  add_perplexity(app, command);
-  add_tokenize(app, command);
-  add_template(app, command);
-  add_inspect(app, command);
-  add_plan(app, command);
-  add_bench(app, command);
+  add_run(line, command);
+  add_logits(line, command);
+  add_perplexity(line, command);
+  add_tokenize(line, command);
+  add_template(line, command);
+  add_inspect(line, command);
+  add_plan(line, command);
+  add_bench(line, command);
   try {
     app.parse(argc, argv);
     return command();

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -48,7 +47,7 @@ std::vector<int32_t> parse_ids(const std::string& text, const std::string& flag)
     item = item.substr(0, item.find_last_not_of(" \n") + 1);
     int32_t id = 0;
     if (!read_number(item, id) || id < 0) {
-      throw CLI::ValidationError(flag, fmt::format("'{}' is no token id; expected 1,2,3", item));
+      throw UsageError(fmt::format("{}: '{}' is no token id; expected 1,2,3", flag, item));
     }
     ids.push_back(id);
     if (comma == std::string_view::npos) {
@@ -64,8 +63,7 @@ std::pair<int32_t, float> parse_bias(const std::string& text) {
   float value = 0;
   if (equals == std::string::npos || !read_number(std::string_view(text).substr(0, equals), id) ||
       !read_number(std::string_view(text).substr(equals + 1), value)) {
-    throw CLI::ValidationError("--logit-bias",
-                               fmt::format("'{}' is not ID=VALUE, as in 450=-2.5", text));
+    throw UsageError(fmt::format("--logit-bias: '{}' is not ID=VALUE, as in 450=-2.5", text));
   }
   return {id, value};
 }
@@ -114,37 +112,37 @@ std::string first_name(std::string_view names) {
 
 }  // namespace
 
-void add_model_path(CLI::App& app, std::string& path) {
+void add_model_path(CommandLine& app, std::string& path) {
   app.add_option("-m,--model", path, "A GGUF file or a Hugging Face folder")
       ->required()
       ->type_name("MODEL");
 }
 
-void add_threads(CLI::App& app, int& n_threads) {
+void add_threads(CommandLine& app, int& n_threads) {
   app.add_option("-t,--threads", n_threads, "Threads (default: the CPUs this process may use)")
-      ->check(CLI::Range(1, 1024))
+      ->check(in_range(1, 1024))
       ->type_name("N");
 }
 
-void add_model_flags(CLI::App& app, ModelFlags& flags) {
+void add_model_flags(CommandLine& app, ModelFlags& flags) {
   add_model_path(app, flags.path);
   add_threads(app, flags.n_threads);
   app.add_option("--compute", flags.compute,
                  "f32: the reference arithmetic, slow, weights as floats")
-      ->check(CLI::IsMember({"f32"}))
+      ->check(is_one_of({"f32"}))
       ->type_name("f32");
   add_weight_flags(app, flags.weights);
 }
 
-void add_cache_flags(CLI::App& app, ModelFlags& flags) {
+void add_cache_flags(CommandLine& app, ModelFlags& flags) {
   app.add_option("-c,--context", flags.context,
                  "Positions for prompt and answer (default: the model's, at most 4096)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
+      ->check(in_range(int64_t{1}, int64_t{1} << 31))
       ->type_name("N");
   add_kv_type(app, flags.kv_type);
 }
 
-void add_kv_type(CLI::App& app, std::string& kv_type) {
+void add_kv_type(CommandLine& app, std::string& kv_type) {
   app.add_option("--kv-type", kv_type,
                  "Type of the KV cache (default: bf16, with --compute f32: f32)")
       ->check(
@@ -152,17 +150,17 @@ void add_kv_type(CLI::App& app, std::string& kv_type) {
       ->type_name("bf16|f32");
 }
 
-void add_attention_flag(CLI::App& app, ModelFlags& flags) {
+void add_attention_flag(CommandLine& app, ModelFlags& flags) {
   app.add_option("--attention", flags.attention,
                  "flash (default), or eager: the plain formula, for comparison")
-      ->check(CLI::IsMember({"flash", "eager"}))
+      ->check(is_one_of({"flash", "eager"}))
       ->type_name("KIND");
 }
 
-CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids, const std::string& name,
+Option* add_ids(CommandLine& app, std::vector<int32_t>& ids, const std::string& name,
                      const std::string& what) {
   return app
-      .add_option_function<std::string>(
+      .add_option_function(
           name, [&ids, name](const std::string& text) { ids = parse_ids(text, name); }, what)
       ->type_name("1,2,3");
 }
@@ -182,12 +180,7 @@ std::string check_token_count(const std::string& text) {
       kMost);
 }
 
-CLI::Option* one_per_use(CLI::Option* option) {
-  return option->expected(1)->allow_extra_args(false)->multi_option_policy(
-      CLI::MultiOptionPolicy::TakeAll);
-}
-
-void add_json(CLI::App& app, bool& as_json, const std::string& what) {
+void add_json(CommandLine& app, bool& as_json, const std::string& what) {
   app.add_flag("--json", as_json, what);
 }
 
@@ -206,7 +199,7 @@ api::SessionOptions session_options(const ModelFlags& flags) {
   return options;
 }
 
-void add_sampling_flags(CLI::App& app, SamplingFlags& flags) {
+void add_sampling_flags(CommandLine& app, SamplingFlags& flags) {
   sample::SamplingParams& params = flags.params;
   for (const FloatFlag& flag : kFloatFlags) {
     app.add_option(flag.name, params.*flag.field, flag.help)
@@ -220,7 +213,7 @@ void add_sampling_flags(CLI::App& app, SamplingFlags& flags) {
         ->type_name("N")
         ->group("Sampling");
   }
-  app.add_option_function<std::string>(
+  app.add_option_function(
          "--samplers",
          [&params](const std::string& list) { params.chain = sample::parse_chain(list); },
          "The chain, in order: names separated by ; or , "
@@ -229,26 +222,26 @@ void add_sampling_flags(CLI::App& app, SamplingFlags& flags) {
           [](const std::string& list) { return message_of([&] { sample::parse_chain(list); }); })
       ->type_name("LIST")
       ->group("Sampling");
-  one_per_use(app.add_option_function<std::vector<std::string>>(
+  app.add_list_function(
                   "--logit-bias",
                   [&params](const std::vector<std::string>& items) {
                     std::transform(items.begin(), items.end(),
                                    std::back_inserter(params.logit_bias), parse_bias);
                   },
-                  "Added to the logit of a token; may be given several times"))
+                  "Added to the logit of a token; may be given several times")
+      ->one_per_use()
       ->type_name("ID=V")
       ->group("Sampling");
   app.add_option("--logprobs", params.n_logprobs,
                  "Log-probabilities of each token and of the K best (raw distribution)")
-      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
+      ->check(in_range(0, std::numeric_limits<int>::max()))
       ->type_name("K")
       ->group("Sampling");
-  app.add_option_function<std::string>(
+  app.add_option_function(
          "--seed",
          [&params](const std::string& text) {
            if (!read_number(text, params.seed)) {  // a sign would wrap around
-             throw CLI::ValidationError("--seed",
-                                        fmt::format("'{}' is not a number from 0 up", text));
+             throw UsageError(fmt::format("--seed: '{}' is not a number from 0 up", text));
            }
          },
          "Seed of the draws (default: a new one, reported)")
@@ -256,7 +249,7 @@ void add_sampling_flags(CLI::App& app, SamplingFlags& flags) {
       ->group("Sampling");
 }
 
-void take_model_sampling(const CLI::App& app, const api::ModelSampling& model,
+void take_model_sampling(const CommandLine& app, const api::ModelSampling& model,
                          SamplingFlags& flags) {
   const auto take = [&](const char* option, const auto& recommended, auto& field) {
     if (recommended && app.count(option) == 0) {
@@ -270,7 +263,7 @@ void take_model_sampling(const CLI::App& app, const api::ModelSampling& model,
   take("--repeat-penalty", model.repeat_penalty, flags.params.repeat_penalty);
 }
 
-void settle_sampling(const CLI::App& app, SamplingFlags& flags) {
+void settle_sampling(const CommandLine& app, SamplingFlags& flags) {
   const auto require_step = [&](std::string_view names, sample::Step step) {
     const std::string name = first_name(names);
     const auto& chain = flags.params.chain;

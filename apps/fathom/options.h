@@ -6,15 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "command_line.h"
 #include "api/model_sampling.h"
 #include "api/session.h"
 #include "sample/sampler.h"
 #include "weight_flags.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace fathom::app {
 
@@ -29,23 +25,23 @@ struct ModelFlags {
   WeightFlags weights;
 };
 
-void add_model_path(CLI::App& app, std::string& path);
-void add_threads(CLI::App& app, int& n_threads);
+void add_model_path(CommandLine& app, std::string& path);
+void add_threads(CommandLine& app, int& n_threads);
 
 // -m -t --compute, and those of weight_flags.h
-void add_model_flags(CLI::App& app, ModelFlags& flags);
+void add_model_flags(CommandLine& app, ModelFlags& flags);
 
 // -c --kv-type
-void add_cache_flags(CLI::App& app, ModelFlags& flags);
+void add_cache_flags(CommandLine& app, ModelFlags& flags);
 
 // --kv-type
-void add_kv_type(CLI::App& app, std::string& kv_type);
+void add_kv_type(CommandLine& app, std::string& kv_type);
 
 // --attention
-void add_attention_flag(CLI::App& app, ModelFlags& flags);
+void add_attention_flag(CommandLine& app, ModelFlags& flags);
 
 // --ids 1,2,3
-CLI::Option* add_ids(CLI::App& app, std::vector<int32_t>& ids, const std::string& name = "--ids",
+Option* add_ids(CommandLine& app, std::vector<int32_t>& ids, const std::string& name = "--ids",
                      const std::string& what = "Token ids as the whole prompt: nothing is added");
 
 // A check of options: a file name of no letters is refused.
@@ -54,12 +50,8 @@ std::string require_name(const std::string& name);
 // A check of options: 1 to 2^31, or -1 for as many as the context holds.
 std::string check_token_count(const std::string& text);
 
-// Each use of an option with a list of values takes the one text behind it, also one in brackets:
-// what follows is not swallowed.
-CLI::Option* one_per_use(CLI::Option* option);
-
 // --json
-void add_json(CLI::App& app, bool& as_json, const std::string& what);
+void add_json(CommandLine& app, bool& as_json, const std::string& what);
 
 api::SessionOptions session_options(const ModelFlags& flags);
 
@@ -70,14 +62,14 @@ struct SamplingFlags {
 };
 
 // --temp --top-k ... --samplers --logit-bias --logprobs --seed
-void add_sampling_flags(CLI::App& app, SamplingFlags& flags);
+void add_sampling_flags(CommandLine& app, SamplingFlags& flags);
 
 // Takes what the model's publisher recommends for the options that were not given.
-void take_model_sampling(const CLI::App& app, const api::ModelSampling& model,
+void take_model_sampling(const CommandLine& app, const api::ModelSampling& model,
                          SamplingFlags& flags);
 
 // Draws a seed where none was given and checks every range; refuses parameters that were given for
 // a step that the chain does not hold. Error: UsageError.
-void settle_sampling(const CLI::App& app, SamplingFlags& flags);
+void settle_sampling(const CommandLine& app, SamplingFlags& flags);
 
 }  // namespace fathom::app

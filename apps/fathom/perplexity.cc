@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -240,7 +239,7 @@ int perplexity(const PerplexityFlags& flags) {
 
 }  // namespace
 
-void add_perplexity(CLI::App& app, Command& command) {
+void add_perplexity(CommandLine& app, Command& command) {
   auto* sub = app.add_subcommand("perplexity", "Measure how well a model predicts a text");
   sub->footer(kFooter);
   auto flags = std::make_shared<PerplexityFlags>();
@@ -250,11 +249,11 @@ void add_perplexity(CLI::App& app, Command& command) {
       ->check(require_name)
       ->type_name("FILE");
   sub->add_option("-c,--context", flags->chunk, "Tokens in a chunk")
-      ->check(CLI::Range(api::kMinChunk, int64_t{1} << 31))
+      ->check(in_range(api::kMinChunk, int64_t{1} << 31))
       ->capture_default_str()
       ->type_name("N");
   sub->add_option("--chunks", flags->max_chunks, "Read only so many chunks (default: all)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 31))
+      ->check(in_range(int64_t{1}, int64_t{1} << 31))
       ->type_name("N");
   add_kv_type(*sub, flags->model.kv_type);
   add_attention_flag(*sub, flags->model);

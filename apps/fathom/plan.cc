@@ -2,7 +2,6 @@
 // Read next: xray/memory_plan.h.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "api/session.h"
@@ -44,7 +43,7 @@ int plan(const PlanFlags& flags) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Command& command) {
+void add_plan(CommandLine& app, Command& command) {
   auto* sub = app.add_subcommand("plan", "Predict the memory of a run");
   sub->footer(
       "Examples:\n  fathom plan -m model.gguf -c 8192 --kv-type f32\n"

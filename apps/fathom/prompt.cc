@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -22,7 +21,7 @@ std::string valid_text(std::string text, const char* what) {
   return text;
 }
 
-void add_prompt_flags(CLI::App& app, PromptFlags& flags) {
+void add_prompt_flags(CommandLine& app, PromptFlags& flags) {
   auto* text = app.add_option("-p,--prompt", flags.text, "The prompt")->type_name("TEXT");
   auto* file = app.add_option("-f,--file", flags.file, "Read the prompt from a file")
                    ->check(require_name)
@@ -30,7 +29,7 @@ void add_prompt_flags(CLI::App& app, PromptFlags& flags) {
                    ->excludes(text);
   auto* ids = add_ids(app, flags.ids)->excludes(text)->excludes(file);
   const ChatOptions chat = add_chat_flags(app, flags.chat);
-  for (CLI::Option* option : {chat.system, chat.chat_template, chat.variables}) {
+  for (Option* option : {chat.system, chat.chat_template, chat.variables}) {
     option->excludes(ids);
   }
   chat.messages->excludes(text)->excludes(file)->excludes(ids);

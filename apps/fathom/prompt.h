@@ -8,12 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "command_line.h"
 #include "api/session.h"
 #include "chat_flags.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace fathom::app {
 
@@ -26,7 +23,7 @@ struct PromptFlags {
 };
 
 // -p -f --ids --raw, and those of chat_flags.h
-void add_prompt_flags(CLI::App& app, PromptFlags& flags);
+void add_prompt_flags(CommandLine& app, PromptFlags& flags);
 
 // A text file: valid UTF-8 (wrong parts of `what` replaced, with a warning), without one line end
 // at its end. Errors: those of read_text_file.

@@ -2,7 +2,6 @@
 // Read next: api/generator.cc, chat_loop.cc.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 #include <utility>
@@ -126,7 +125,7 @@ int answer(const RunFlags& flags, const Prompt& prompt, api::Session& session) {
   return StopScope::is_stopped() ? kExitInterrupted : kExitDone;
 }
 
-int run(const CLI::App& app, RunFlags flags) {
+int run(const CommandLine& app, RunFlags flags) {
   settle_sampling(app, flags.sampling);
   const Prompt prompt = read_prompt(flags.prompt);
   const bool is_chat = prompt.kind == PromptKind::kChat;
@@ -164,7 +163,7 @@ api::GenerateOptions generate_options(const RunFlags& flags, std::vector<int32_t
   return options;
 }
 
-void add_run(CLI::App& app, Command& command) {
+void add_run(CommandLine& app, Command& command) {
   auto* sub = app.add_subcommand("run", "Answer a prompt, or chat");
   sub->footer(kFooter);
   auto flags = std::make_shared<RunFlags>();
@@ -176,8 +175,9 @@ void add_run(CLI::App& app, Command& command) {
                   "Tokens of the answer at most (default: until the context is full)")
       ->check(check_token_count)
       ->type_name("N");
-  one_per_use(sub->add_option("--stop", flags->stops,
-                              "End the answer before this text; several are allowed"))
+  sub->add_option("--stop", flags->stops,
+                              "End the answer before this text; several are allowed")
+      ->one_per_use()
       ->check([](const std::string& text) {
         return text.empty() ? std::string("an empty stop string ends nothing") : std::string();
       })

@@ -2,7 +2,6 @@
 // Read next: codec/chat_template.h, codec/template_jsonl.h.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -128,7 +127,7 @@ int render(const TemplateFlags& flags) {
 
 }  // namespace
 
-void add_template(CLI::App& app, Command& command) {
+void add_template(CommandLine& app, Command& command) {
   auto* sub = app.add_subcommand("template", "Print the prompt that a chat template makes");
   sub->footer(kFooter);
   auto flags = std::make_shared<TemplateFlags>();
@@ -146,7 +145,7 @@ void add_template(CLI::App& app, Command& command) {
                    ->excludes(chat.continues);
   auto* show = sub->add_flag("--show", flags->show, "Print the templates of the model themselves")
                    ->needs(model);
-  for (CLI::Option* option : {text, chat.messages, chat.system, chat.chat_template, chat.variables,
+  for (Option* option : {text, chat.messages, chat.system, chat.chat_template, chat.variables,
                               chat.continues, open}) {
     show->excludes(option);
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -128,7 +127,7 @@ int tokenize(const TokenizeFlags& flags) {
 
 }  // namespace
 
-void add_tokenize(CLI::App& app, Command& command) {
+void add_tokenize(CommandLine& app, Command& command) {
   auto* sub = app.add_subcommand("tokenize", "Print the tokens of a text");
   sub->footer(kFooter);
   auto flags = std::make_shared<TokenizeFlags>();

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 #include <memory>
@@ -58,19 +57,21 @@ api::AdapterPath parse_adapter(const std::string& text) {
   return path;
 }
 
-CLI::Option* add_override_flag(CLI::App& app, WeightFlags& flags) {
-  return one_per_use(app.add_option(
+Option* add_override_flag(CommandLine& app, WeightFlags& flags) {
+  return app.add_option(
                          "--override", flags.overrides,
                          "Set a key of the file, spelled as `fathom inspect` prints it (null: take "
-                         "it away); may be given several times"))
+                         "it away); may be given several times")
+      ->one_per_use()
       ->check(check_override)
       ->type_name("KEY=VALUE");
 }
 
-void add_weight_flags(CLI::App& app, WeightFlags& flags) {
-  auto* lora = one_per_use(app.add_option("--lora", flags.adapters,
+void add_weight_flags(CommandLine& app, WeightFlags& flags) {
+  auto* lora = app.add_option("--lora", flags.adapters,
                                           "A folder with a LoRA adapter as peft saves it, and a "
-                                          "factor for its scale; may be given several times"))
+                                          "factor for its scale; may be given several times")
+                   ->one_per_use()
                    ->check(check_adapter)
                    ->type_name("DIR[=SCALE]");
   app.add_flag("--merge-lora", flags.merge_adapters,

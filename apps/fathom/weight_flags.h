@@ -6,12 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "command_line.h"
 #include "api/session.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace fathom::app {
 
@@ -23,10 +19,10 @@ struct WeightFlags {
 };
 
 // --lora --merge-lora --override --check-tensors
-void add_weight_flags(CLI::App& app, WeightFlags& flags);
+void add_weight_flags(CommandLine& app, WeightFlags& flags);
 
 // --override alone, for commands that read no weights.
-CLI::Option* add_override_flag(CLI::App& app, WeightFlags& flags);
+Option* add_override_flag(CommandLine& app, WeightFlags& flags);
 
 // "DIR" or "DIR=SCALE": what follows the last '=' is a scale when it is a number. Error: UsageError
 // for an empty folder, and for a scale beyond model::kMaxAdapterScale.

@@ -77,21 +77,21 @@ MergeTable read_merges(const weights::Metadata& metadata, const PieceIndex& inde
          fmt::format("{}: key '{}': entry {} is '{}': {}", metadata.path(), kMergesKey, rank,
                      std::string_view((*merges)[rank]).substr(0, 80), what));
   };
-  MergeBuilder::Options options;
-  options.n_merges = merges->size();
+  MergeOptions options;
   options.on_missing = [&](size_t rank, std::string_view missing) {
     fail_merge(rank, fmt::format("the piece '{}' is not in 'tokenizer.ggml.tokens'", missing));
   };
-  MergeBuilder builder(index, options);
+  MergeRules rules;
+  rules.reserve(merges->size());
   for (size_t rank = 0; rank < merges->size(); ++rank) {
     const std::string_view merge = (*merges)[rank];
     const size_t blank = merge.find(' ', 1);
     if (blank == std::string_view::npos || blank + 1 == merge.size()) {
       fail_merge(rank, "expected two pieces with one blank between them");
     }
-    builder.add(merge.substr(0, blank), merge.substr(blank + 1));
+    rules.push_back({merge.substr(0, blank), merge.substr(blank + 1)});
   }
-  return builder.finish();
+  return make_merge_table(index, rules, options);
 }
 
 // How a pipeline decodes its entries.

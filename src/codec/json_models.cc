@@ -36,8 +36,7 @@ std::optional<TokenId> find_unk(const JsonModel& model, const PieceIndex& index)
 }
 
 MergeTable read_merges(const JsonModel& model, const PieceIndex& index) {
-  MergeBuilder::Options options;
-  options.n_merges = model.merges.size();
+  MergeOptions options;
   options.continuing_prefix = model.continuing_prefix.size();
   options.last_wins = true;
   options.on_missing = [&](size_t rank, std::string_view missing) {
@@ -45,11 +44,7 @@ MergeTable read_merges(const JsonModel& model, const PieceIndex& index) {
     refuse(model, fmt::format("merge {} is '{}' + '{}', but the piece '{}' is not in 'vocab'", rank,
                               left.substr(0, 40), right.substr(0, 40), missing.substr(0, 80)));
   };
-  MergeBuilder builder(index, options);
-  for (const auto& [left, right] : model.merges) {
-    builder.add(left, right);
-  }
-  return builder.finish();
+  return make_merge_table(index, model.merges, options);
 }
 
 std::unique_ptr<const PieceModel> make_bpe(const JsonModel& model, const Vocabulary& vocabulary,

@@ -6,9 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "base/huge_allocator.h"
+#include "codec/merge_builder.h"
 #include "codec/piece_model.h"
 #include "codec/tokenizer.h"
 
@@ -25,9 +26,9 @@ struct JsonModel {
   std::string where;  // "FILE: model"
   std::string type;   // "BPE", "Unigram", "WordPiece", "WordLevel"; "" when the file has none
   bool vocab_is_list = false;
-  std::vector<Entry> vocab;
+  std::vector<Entry, HugeAllocator<Entry>> vocab;
   bool has_merges = false;
-  std::vector<std::pair<std::string_view, std::string_view>> merges;
+  MergeRules merges;
 
   std::optional<std::string> unk_token;
   std::optional<int64_t> unk_id;

@@ -5,9 +5,7 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <bit>
 #include <charconv>
-#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -16,36 +14,6 @@
 namespace fathom::codec {
 
 namespace {
-
-constexpr int kMostLevels = 1000;
-constexpr uint64_t kOnes = 0x0101010101010101u;
-constexpr uint64_t kHighs = 0x8080808080808080u;
-
-// The high bit of each byte that is zero; of the lowest such byte it is exact.
-constexpr uint64_t zero_bytes(uint64_t word) {
-  return (word - kOnes) & ~word & kHighs;
-}
-
-// Where the part of a text that holds no quote, backslash or control character ends.
-size_t find_special(std::string_view text, size_t at) {
-  if constexpr (std::endian::native == std::endian::little) {
-    for (; at + 8 <= text.size(); at += 8) {
-      uint64_t word = 0;
-      std::memcpy(&word, text.data() + at, 8);
-      const uint64_t is_control = (word - kOnes * 0x20) & ~word & kHighs;
-      const uint64_t found =
-          zero_bytes(word ^ (kOnes * '"')) | zero_bytes(word ^ (kOnes * '\\')) | is_control;
-      if (found != 0) {
-        return at + static_cast<size_t>(std::countr_zero(found)) / 8;
-      }
-    }
-  }
-  while (at < text.size() && text[at] != '"' && text[at] != '\\' &&
-         static_cast<unsigned char>(text[at]) >= 0x20) {
-    ++at;
-  }
-  return at;
-}
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -74,44 +42,12 @@ void JsonScanner::refuse(std::string_view expected) const {
            expected));
 }
 
-void JsonScanner::skip_space() {
-  while (at_ < text_.size() &&
-         (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) {
-    ++at_;
-  }
+void JsonScanner::refuse_missing(char c) const {
+  refuse(fmt::format("'{}'", c));
 }
 
-void JsonScanner::expect(char c) {
-  skip_space();
-  if (current() != c) {
-    refuse(fmt::format("'{}'", c));
-  }
-  ++at_;
-}
-
-void JsonScanner::open(char c, std::string_view what) {
-  skip_space();
-  if (current() != c) {
-    refuse(what);
-  }
-  ++at_;
-  if (++depth_ > kMostLevels) {
-    refuse(fmt::format("at most {} levels", kMostLevels));
-  }
-}
-
-// Steps to the next member or item; false when `close` ends them.
-bool JsonScanner::find_next(char close, bool is_first) {
-  skip_space();
-  if (current() == close) {
-    ++at_;
-    --depth_;
-    return false;
-  }
-  if (!is_first) {
-    expect(',');
-  }
-  return true;
+void JsonScanner::refuse_depth() const {
+  refuse(fmt::format("at most {} levels", kMostLevels));
 }
 
 JsonScanner::Type JsonScanner::peek() {
@@ -212,19 +148,6 @@ double JsonScanner::read_number() {
     refuse("a number of 64 bits");
   }
   return value;
-}
-
-std::string_view JsonScanner::read_text() {
-  skip_space();
-  if (current() != '"') {
-    refuse("a text");
-  }
-  const size_t begin = ++at_;
-  at_ = find_special(text_, at_);
-  if (current() != '"') {
-    return read_escaped(begin);
-  }
-  return text_.substr(begin, at_++ - begin);
 }
 
 // A text that begins at `begin`, of which the bytes before the cursor need no change.

@@ -4,8 +4,10 @@
 // 8259.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -33,7 +35,18 @@ class JsonScanner {
   double read_number();
 
   // Stays valid as long as the scanner.
-  std::string_view read_text();
+  std::string_view read_text() {
+    skip_space();
+    if (current() != '"') {
+      refuse("a text");
+    }
+    const size_t begin = ++at_;
+    at_ = find_special(text_, at_);
+    if (current() != '"') {
+      return read_escaped(begin);
+    }
+    return text_.substr(begin, at_++ - begin);
+  }
 
   // Any value; its JSON.
   std::string_view read_raw();
@@ -61,13 +74,83 @@ class JsonScanner {
   // After the last value: nothing but white space.
   void finish();
 
+  // Bytes of the text not read yet.
+  [[nodiscard]] size_t n_left() const { return text_.size() - at_; }
+
   [[noreturn]] void refuse(std::string_view expected) const;
 
  private:
-  void skip_space();
-  void expect(char c);
-  void open(char c, std::string_view what);
-  bool find_next(char close, bool is_first);
+  static constexpr int kMostLevels = 1000;
+  static constexpr uint64_t kOnes = 0x0101010101010101u;
+  static constexpr uint64_t kHighs = 0x8080808080808080u;
+
+  // The high bit of each byte that is zero; of the lowest such byte it is exact.
+  static constexpr uint64_t zero_bytes(uint64_t word) { return (word - kOnes) & ~word & kHighs; }
+
+  // Where the part of a text that holds no quote, backslash or control character ends.
+  static size_t find_special(std::string_view text, size_t at) {
+    if constexpr (std::endian::native == std::endian::little) {
+      for (; at + 8 <= text.size(); at += 8) {
+        uint64_t word = 0;
+        std::memcpy(&word, text.data() + at, 8);
+        const uint64_t is_control = (word - kOnes * 0x20) & ~word & kHighs;
+        const uint64_t found =
+            zero_bytes(word ^ (kOnes * '"')) | zero_bytes(word ^ (kOnes * '\\')) | is_control;
+        if (found != 0) {
+          return at + static_cast<size_t>(std::countr_zero(found)) / 8;
+        }
+      }
+    }
+    while (at < text.size() && text[at] != '"' && text[at] != '\\' &&
+           static_cast<unsigned char>(text[at]) >= 0x20) {
+      ++at;
+    }
+    return at;
+  }
+
+  static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+
+  void skip_space() {
+    while (is_space(current())) {
+      ++at_;
+    }
+  }
+
+  void expect(char c) {
+    skip_space();
+    if (current() != c) {
+      refuse_missing(c);
+    }
+    ++at_;
+  }
+
+  void open(char c, std::string_view what) {
+    skip_space();
+    if (current() != c) {
+      refuse(what);
+    }
+    ++at_;
+    if (++depth_ > kMostLevels) {
+      refuse_depth();
+    }
+  }
+
+  // Steps to the next member or item; false when `close` ends them.
+  bool find_next(char close, bool is_first) {
+    skip_space();
+    if (current() == close) {
+      ++at_;
+      --depth_;
+      return false;
+    }
+    if (!is_first) {
+      expect(',');
+    }
+    return true;
+  }
+
+  [[noreturn]] void refuse_missing(char c) const;
+  [[noreturn]] void refuse_depth() const;
   std::string_view find_number();
   bool skip_word(std::string_view word);
   std::string_view read_escaped(size_t begin);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/huge_allocator.h"
 #include "codec/tokenizer.h"
 
 namespace fathom::codec {
@@ -56,7 +57,7 @@ class MergeTable {
     return at;
   }
 
-  std::vector<Slot> slots_;  // a power of two, at most three quarters full
+  std::vector<Slot, HugeAllocator<Slot>> slots_;  // a power of two, at most three quarters full
   int shift_;
 };
 

@@ -1,4 +1,4 @@
-// Linear probing; the stored hash spares most comparisons.
+// Linear probing; a slot of 16 bytes holds the key, for most pieces the whole text.
 // Called by the models of codec, codec/text_tokenizer. Read next: codec/bpe.cc.
 #include "codec/piece_index.h"
 
@@ -49,22 +49,22 @@ uint64_t hash_text(std::string_view text) {
 PieceIndex::PieceIndex(std::span<const std::string> texts)
     : texts_(texts), slots_(std::bit_ceil(texts.size() + texts.size() / 3 + 16)) {}
 
-bool PieceIndex::insert_entry(std::string_view text, uint64_t hash, int32_t entry) {
+bool PieceIndex::insert_entry(std::string_view text, PieceKey key, int32_t entry) {
   if (4 * (n_used_ + 1) > 3 * slots_.size()) {
-    std::vector<Slot> old(slots_.size() * 2);
+    std::vector<Slot, HugeAllocator<Slot>> old(slots_.size() * 2);
     std::swap(old, slots_);
     for (const Slot& slot : old) {
       if (slot.entry >= 0) {
         const std::string_view moved = text_of(slot.entry);
-        slots_[slot_of(moved, hash_text(moved))] = slot;
+        slots_[slot_of(moved, {slot.low, slot.high})] = slot;
       }
     }
   }
-  Slot& slot = slots_[slot_of(text, hash)];
+  Slot& slot = slots_[slot_of(text, key)];
   if (slot.entry >= 0) {
     return false;
   }
-  slot = {static_cast<uint32_t>(hash), entry};
+  slot = {key.low, key.high, entry};
   longest_ = std::max(longest_, text.size());
   ++n_used_;
   return true;
@@ -72,21 +72,21 @@ bool PieceIndex::insert_entry(std::string_view text, uint64_t hash, int32_t entr
 
 bool PieceIndex::insert(TokenId id) {
   const std::string& text = texts_[static_cast<size_t>(id)];
-  return text.empty() || insert_entry(text, hash_text(text), id);
+  return text.empty() || insert_entry(text, key_of(text), id);
 }
 
 void PieceIndex::insert_all(std::span<const TokenId> ids) {
-  std::array<uint64_t, kBatch> hashes;
+  std::array<PieceKey, kBatch> keys;
   while (!ids.empty()) {
     const size_t n = std::min(kBatch, ids.size());
     for (size_t i = 0; i < n; ++i) {
-      hashes[i] = hash_text(texts_[static_cast<size_t>(ids[i])]);
-      prefetch(hashes[i]);
+      keys[i] = key_of(texts_[static_cast<size_t>(ids[i])]);
+      prefetch(keys[i]);
     }
     for (size_t i = 0; i < n; ++i) {
       const std::string& text = texts_[static_cast<size_t>(ids[i])];
       if (!text.empty()) {
-        insert_entry(text, hashes[i], ids[i]);
+        insert_entry(text, keys[i], ids[i]);
       }
     }
     ids = ids.subspan(n);
@@ -97,7 +97,7 @@ void PieceIndex::insert_alias(std::string text, TokenId id) {
   const auto entry = static_cast<int32_t>(texts_.size() + aliases_.size());
   aliases_.push_back({std::move(text), id});
   const std::string& added = aliases_.back().text;
-  if (!insert_entry(added, hash_text(added), entry)) {
+  if (!insert_entry(added, key_of(added), entry)) {
     aliases_.pop_back();
   }
 }
@@ -116,7 +116,7 @@ PieceIndex index_pieces(const Vocabulary& vocabulary, bool (*is_piece)(TokenKind
 }
 
 std::optional<TokenId> PieceIndex::find(std::string_view text) const {
-  const TokenId id = find_hashed(text, hash_text(text));
+  const TokenId id = find(text, key_of(text));
   return id < 0 ? std::nullopt : std::optional(id);
 }
 

@@ -141,7 +141,7 @@ void SentencePieceModel::Merger::consider(int32_t left, int32_t right) {
     return;
   }
   const std::string_view joined = text_.substr(first.begin, size);
-  const TokenId id = model_.pieces_.find_hashed(joined, hash_text(joined));
+  const TokenId id = model_.pieces_.find(joined, key_of(joined));
   if (id < 0) {
     return;
   }

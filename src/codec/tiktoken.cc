@@ -142,26 +142,26 @@ MergeTable make_merges(const std::vector<std::pair<std::string, int64_t>>& ranks
     n_cuts += std::min(bytes.size(), kLongestCut) - 1;
   }
   MergeTable merges(n_cuts);
-  std::vector<uint64_t> hashes;  // of the beginnings and the ends of an entry
+  std::vector<PieceKey> keys;  // of the beginnings and the ends of an entry
   for (const auto& [bytes, rank] : ranks) {
     const std::string_view text = index.texts()[static_cast<size_t>(rank)];
-    hashes.clear();
+    keys.clear();
     for (size_t cut = 1; cut < text.size() && bytes.size() <= kLongestCut; ++cut) {
       if ((static_cast<unsigned char>(text[cut]) & 0xC0u) == 0x80) {
         continue;  // inside a letter of the byte alphabet
       }
-      hashes.push_back(hash_text(text.substr(0, cut)));
-      hashes.push_back(hash_text(text.substr(cut)));
-      index.prefetch(hashes[hashes.size() - 2]);
-      index.prefetch(hashes.back());
+      keys.push_back(key_of(text.substr(0, cut)));
+      keys.push_back(key_of(text.substr(cut)));
+      index.prefetch(keys[keys.size() - 2]);
+      index.prefetch(keys.back());
     }
     size_t i = 0;
-    for (size_t cut = 1; i < hashes.size(); ++cut) {
+    for (size_t cut = 1; i < keys.size(); ++cut) {
       if ((static_cast<unsigned char>(text[cut]) & 0xC0u) == 0x80) {
         continue;
       }
-      const TokenId left = index.find_hashed(text.substr(0, cut), hashes[i]);
-      const TokenId right = left < 0 ? -1 : index.find_hashed(text.substr(cut), hashes[i + 1]);
+      const TokenId left = index.find(text.substr(0, cut), keys[i]);
+      const TokenId right = left < 0 ? -1 : index.find(text.substr(cut), keys[i + 1]);
       i += 2;
       if (right >= 0) {
         merges.insert(left, right, {static_cast<uint32_t>(rank), static_cast<TokenId>(rank)});

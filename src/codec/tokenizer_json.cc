@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "codec/json_models.h"
@@ -22,11 +24,18 @@ namespace fathom::codec {
 
 namespace {
 
+// Ids from here on are no token of a published vocabulary but a broken file.
+constexpr int64_t kMostIds = int64_t{1} << 24;
+
+// Bytes that a merge takes in a file at least, but for the shortest: sizes the list in one go.
+constexpr size_t kUsualEntry = 16;
+
 // What the file holds, before anything is built.
 struct Parts {
   JsonModel model;
   bool has_model = false;
-  std::string added_tokens, normalizer, pre_tokenizer, post_processor, decoder;  // JSON texts
+  std::vector<AddedToken> added_tokens;
+  std::string normalizer, pre_tokenizer, post_processor, decoder;  // JSON texts
 };
 
 class FileReader {
@@ -51,7 +60,10 @@ class FileReader {
       parts_.model.where = fmt::format("{}: model", path_);
       scanner_.read_object([&](std::string_view field) { read_model_field(field); });
     } else if (key == "added_tokens") {
-      parts_.added_tokens = read_small();
+      parts_.added_tokens.clear();
+      if (!scanner_.skip_null()) {
+        scanner_.read_list([&] { read_added_token(parts_.added_tokens.size()); });
+      }
     } else if (key == "normalizer") {
       parts_.normalizer = read_small();
     } else if (key == "pre_tokenizer") {
@@ -130,6 +142,7 @@ class FileReader {
   void read_vocab() {
     JsonModel& model = parts_.model;
     model.vocab.clear();
+    model.vocab.reserve(scanner_.n_left() / (2 * kUsualEntry));
     model.vocab_is_list = scanner_.peek() == JsonScanner::Type::kList;
     if (!model.vocab_is_list) {
       scanner_.read_object([&](std::string_view text) {
@@ -157,9 +170,56 @@ class FileReader {
     });
   }
 
+  // Null counts as missing.
+  void read_added_token(size_t place) {
+    AddedToken token;
+    std::optional<int64_t> id;
+    std::optional<std::string> text;
+    std::optional<bool> normalized;
+    scanner_.read_object([&](std::string_view key) {
+      if (scanner_.skip_null()) {
+        return;
+      }
+      if (key == "id") {
+        id = scanner_.read_integer();
+      } else if (key == "content") {
+        text = std::string(scanner_.read_text());
+      } else if (key == "normalized") {
+        normalized = scanner_.read_bool();
+      } else if (bool* flag = flag_of(token, key)) {
+        *flag = scanner_.read_bool();
+      } else {
+        scanner_.read_raw();
+      }
+    });
+    if (!id || !text) {
+      refuse_added(place, fmt::format("key '{}' is missing", id ? "content" : "id"));
+    }
+    if (*id < 0 || *id >= kMostIds) {
+      refuse_added(place, fmt::format("'id' is {}, expected 0 to {}", *id, kMostIds - 1));
+    }
+    token.id = static_cast<TokenId>(*id);
+    token.text = std::move(*text);
+    token.normalized = normalized.value_or(!token.is_control);
+    parts_.added_tokens.push_back(std::move(token));
+  }
+
+  static bool* flag_of(AddedToken& token, std::string_view key) {
+    return key == "special"       ? &token.is_control
+           : key == "lstrip"      ? &token.strips_left
+           : key == "rstrip"      ? &token.strips_right
+           : key == "single_word" ? &token.single_word
+                                  : nullptr;
+  }
+
+  [[noreturn]] void refuse_added(size_t place, std::string_view what) const {
+    fail(ErrorCode::kCorruptFile, fmt::format("{}: added_tokens[{}]: {}", path_, place, what));
+  }
+
   void read_merges() {
     JsonModel& model = parts_.model;
     model.merges.clear();
+    model.merges.reserve(scanner_.n_left() / kUsualEntry);
     model.has_merges = true;
     scanner_.read_list([&] {
       if (scanner_.peek() == JsonScanner::Type::kList) {
@@ -170,14 +230,14 @@ class FileReader {
           pair[n_texts++] = scanner_.read_text();
         });
         check_merge(n_texts == pair.size());
-        model.merges.emplace_back(pair[0], pair[1]);
+        model.merges.push_back({pair[0], pair[1]});
         return;
       }
       const std::string_view merge = scanner_.read_text();
       const size_t blank = merge.find(' ');
       check_merge(blank != std::string_view::npos &&
                   merge.find(' ', blank + 1) == std::string_view::npos);
-      model.merges.emplace_back(merge.substr(0, blank), merge.substr(blank + 1));
+      model.merges.push_back({merge.substr(0, blank), merge.substr(blank + 1)});
     });
   }
 
@@ -198,24 +258,6 @@ class FileReader {
 JsonPart parse_part(const std::string& json, std::string_view path, std::string_view key) {
   const std::string where = fmt::format("{}: {}", path, key);
   return JsonPart::parse(json.empty() ? "null" : std::string_view(json), where);
-}
-
-std::vector<AddedToken> read_added_tokens(const JsonPart& part) {
-  std::vector<AddedToken> tokens;
-  for (const JsonPart& item : part.items()) {
-    AddedToken token;
-    token.text = item.get_text("content");
-    token.id = static_cast<TokenId>(item.get("id").count((1 << 24) - 1));
-    token.is_control = item.flag_or("special", false);
-    token.strips_left = item.flag_or("lstrip", false);
-    token.strips_right = item.flag_or("rstrip", false);
-    token.single_word = item.flag_or("single_word", false);
-    token.normalized = item.flag_or("normalized", !token.is_control);
-    if (!token.text.empty()) {
-      tokens.push_back(std::move(token));
-    }
-  }
-  return tokens;
 }
 
 // Entries for all ids. The model is built over them, so none may be added later.
@@ -265,8 +307,8 @@ Pipeline read_tokenizer_json(std::string_view text, std::string_view path) {
   ReadSteps steps = read_pre_tokenizer(parse_part(parts.pre_tokenizer, path, "pre_tokenizer"),
                                        can_read_bytes(model));
   pipeline.pre_tokenizer = PreTokenizer(std::move(steps.steps));
-  pipeline.added = read_added_tokens(
-      parse_part(parts.added_tokens.empty() ? "[]" : parts.added_tokens, path, "added_tokens"));
+  std::erase_if(parts.added_tokens, [](const AddedToken& token) { return token.text.empty(); });
+  pipeline.added = std::move(parts.added_tokens);
   make_room(pipeline.added, *pipeline.vocabulary);
   const bool is_composed = parts.normalizer.empty() || parts.normalizer.find("NFC") < 16;
   pipeline.keeps_text = steps.byte_level_words && steps.keeps_text && is_composed &&

@@ -19,16 +19,15 @@ std::vector<TokenId> all_ids(size_t n) {
   return ids;
 }
 
-MergeBuilder::Options options(size_t n_merges) {
-  MergeBuilder::Options options;
-  options.n_merges = n_merges;
+MergeOptions throwing_options() {
+  MergeOptions options;
   options.on_missing = [](size_t rank, std::string_view missing) {
     throw std::out_of_range(std::to_string(rank) + ":" + std::string(missing));
   };
   return options;
 }
 
-TEST(MergeBuilder, FindsEveryRule) {
+TEST(MergeTableOfTexts, FindsEveryRule) {
   // Texts "0" to "9" and all pairs of them; the rules in an order that no guess follows.
   std::vector<std::string> texts;
   for (int i = 0; i < 10; ++i) {
@@ -39,55 +38,57 @@ TEST(MergeBuilder, FindsEveryRule) {
   }
   PieceIndex index(texts);
   index.insert_all(all_ids(texts.size()));
-  MergeBuilder builder(index, options(100));
+  MergeRules rules;
   for (size_t rank = 0; rank < 100; ++rank) {
     const size_t pair = rank * 37 % 100;
-    builder.add(texts[pair / 10], texts[pair % 10]);
+    rules.push_back({texts[pair / 10], texts[pair % 10]});
   }
-  const MergeTable table = builder.finish();
-  for (size_t rank = 0; rank < 100; ++rank) {
-    const size_t pair = rank * 37 % 100;
-    const auto merge = table.find(static_cast<TokenId>(pair / 10), static_cast<TokenId>(pair % 10));
-    EXPECT_EQ(merge.rank, rank);
-    EXPECT_EQ(merge.result, static_cast<TokenId>(10 + pair));
+  for (const int n_threads : {0, 1, 2, 3, 100, 101}) {
+    MergeOptions options = throwing_options();
+    options.n_threads = n_threads;
+    const MergeTable table = make_merge_table(index, rules, options);
+    for (size_t rank = 0; rank < 100; ++rank) {
+      const size_t pair = rank * 37 % 100;
+      const auto merge =
+          table.find(static_cast<TokenId>(pair / 10), static_cast<TokenId>(pair % 10));
+      EXPECT_EQ(merge.rank, rank);
+      EXPECT_EQ(merge.result, static_cast<TokenId>(10 + pair));
+    }
   }
 }
 
-TEST(MergeBuilder, ARightPieceLosesItsPrefix) {
+TEST(MergeTableOfTexts, ARightPieceLosesItsPrefix) {
   const std::vector<std::string> texts = {"a", "##b", "ab"};
   PieceIndex index(texts);
   index.insert_all(all_ids(texts.size()));
-  MergeBuilder::Options with_prefix = options(1);
+  MergeOptions with_prefix = throwing_options();
   with_prefix.continuing_prefix = 2;
-  MergeBuilder builder(index, with_prefix);
-  builder.add("a", "##b");
-  EXPECT_EQ(builder.finish().find(0, 1).result, 2);
+  const MergeRules rules = {{"a", "##b"}};
+  EXPECT_EQ(make_merge_table(index, rules, with_prefix).find(0, 1).result, 2);
 }
 
-TEST(MergeBuilder, OfTwoRulesTheFirstOrTheLastCounts) {
+TEST(MergeTableOfTexts, OfTwoRulesTheFirstOrTheLastCounts) {
   const std::vector<std::string> texts = {"a", "aa"};
   PieceIndex index(texts);
   index.insert_all(all_ids(texts.size()));
   for (const bool last_wins : {false, true}) {
-    MergeBuilder::Options twice = options(2);
+    MergeOptions twice = throwing_options();
     twice.last_wins = last_wins;
-    MergeBuilder builder(index, twice);
-    builder.add("a", "a");
-    builder.add("a", "a");
-    EXPECT_EQ(builder.finish().find(0, 0).rank, last_wins ? 1u : 0u);
+    const MergeRules rules = {{"a", "a"}, {"a", "a"}};
+    EXPECT_EQ(make_merge_table(index, rules, twice).find(0, 0).rank, last_wins ? 1u : 0u);
   }
 }
 
-TEST(MergeBuilder, NamesWhatIsMissing) {
+TEST(MergeTableOfTexts, NamesWhatIsMissing) {
   const std::vector<std::string> texts = {"a", "b", "ab"};
   PieceIndex index(texts);
   index.insert_all(all_ids(texts.size()));
   const auto missing_of = [&](std::string_view left, std::string_view right) -> std::string {
-    MergeBuilder builder(index, options(2));
-    builder.add("a", "b");
-    builder.add(left, right);
+    const MergeRules rules = {{"a", "b"}, {left, right}, {"z", "z"}};
+    MergeOptions options = throwing_options();
+    options.n_threads = 2;
     try {
-      builder.finish();
+      make_merge_table(index, rules, options);
     } catch (const std::out_of_range& error) {
       return error.what();
     }
@@ -96,7 +97,7 @@ TEST(MergeBuilder, NamesWhatIsMissing) {
   EXPECT_EQ(missing_of("x", "a"), "1:x");
   EXPECT_EQ(missing_of("a", "y"), "1:y");
   EXPECT_EQ(missing_of("b", "a"), "1:ba");
-  EXPECT_EQ(missing_of("a", "b"), "nothing");
+  EXPECT_EQ(missing_of("a", "b"), "2:z");
 }
 
 }  // namespace
