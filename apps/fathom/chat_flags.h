@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
-#include "command_line.h"
 #include "codec/chat_template.h"
 #include "codec/conversation.h"
+#include "command_line.h"
 
 namespace fathom::app {
 

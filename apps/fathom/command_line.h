@@ -48,8 +48,8 @@ class Option {
   Option* excludes(const Option* other);
   Option* needs(const Option* other);
 
-  // Of an option with a list of values: each use takes the one text behind it, also one in brackets;
-  // what follows is not swallowed.
+  // Of an option with a list of values: each use takes the one text behind it, also one in
+  // brackets; what follows is not swallowed.
   Option* one_per_use();
 
  private:
@@ -66,8 +66,9 @@ class CommandLine {
   // Lives as long as this one.
   CommandLine* add_subcommand(const std::string& name, const std::string& help);
 
-  // `names`: "-m,--model", or a name without dashes for a text that stands by itself. T: std::string,
-  // int, int64_t, uint64_t, float, double, std::optional<std::string>, std::vector<std::string>.
+  // `names`: "-m,--model", or a name without dashes for a text that stands by itself. T:
+  // std::string, int, int64_t, uint64_t, float, double, std::optional<std::string>,
+  // std::vector<std::string>.
   template <class T>
   Option* add_option(const std::string& names, T& value, const std::string& help);
 

@@ -158,7 +158,7 @@ void add_attention_flag(CommandLine& app, ModelFlags& flags) {
 }
 
 Option* add_ids(CommandLine& app, std::vector<int32_t>& ids, const std::string& name,
-                     const std::string& what) {
+                const std::string& what) {
   return app
       .add_option_function(
           name, [&ids, name](const std::string& text) { ids = parse_ids(text, name); }, what)
@@ -223,12 +223,12 @@ void add_sampling_flags(CommandLine& app, SamplingFlags& flags) {
       ->type_name("LIST")
       ->group("Sampling");
   app.add_list_function(
-                  "--logit-bias",
-                  [&params](const std::vector<std::string>& items) {
-                    std::transform(items.begin(), items.end(),
-                                   std::back_inserter(params.logit_bias), parse_bias);
-                  },
-                  "Added to the logit of a token; may be given several times")
+         "--logit-bias",
+         [&params](const std::vector<std::string>& items) {
+           std::transform(items.begin(), items.end(), std::back_inserter(params.logit_bias),
+                          parse_bias);
+         },
+         "Added to the logit of a token; may be given several times")
       ->one_per_use()
       ->type_name("ID=V")
       ->group("Sampling");

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "command_line.h"
 #include "api/model_sampling.h"
 #include "api/session.h"
+#include "command_line.h"
 #include "sample/sampler.h"
 #include "weight_flags.h"
 
@@ -42,7 +42,7 @@ void add_attention_flag(CommandLine& app, ModelFlags& flags);
 
 // --ids 1,2,3
 Option* add_ids(CommandLine& app, std::vector<int32_t>& ids, const std::string& name = "--ids",
-                     const std::string& what = "Token ids as the whole prompt: nothing is added");
+                const std::string& what = "Token ids as the whole prompt: nothing is added");
 
 // A check of options: a file name of no letters is refused.
 std::string require_name(const std::string& name);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-
 #include "base/error.h"
 #include "base/log.h"
 #include "codec/utf8.h"

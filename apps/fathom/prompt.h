@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "command_line.h"
 #include "api/session.h"
 #include "chat_flags.h"
+#include "command_line.h"
 
 namespace fathom::app {
 

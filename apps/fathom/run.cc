@@ -175,8 +175,7 @@ void add_run(CommandLine& app, Command& command) {
                   "Tokens of the answer at most (default: until the context is full)")
       ->check(check_token_count)
       ->type_name("N");
-  sub->add_option("--stop", flags->stops,
-                              "End the answer before this text; several are allowed")
+  sub->add_option("--stop", flags->stops, "End the answer before this text; several are allowed")
       ->one_per_use()
       ->check([](const std::string& text) {
         return text.empty() ? std::string("an empty stop string ends nothing") : std::string();

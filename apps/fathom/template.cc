@@ -146,7 +146,7 @@ void add_template(CommandLine& app, Command& command) {
   auto* show = sub->add_flag("--show", flags->show, "Print the templates of the model themselves")
                    ->needs(model);
   for (Option* option : {text, chat.messages, chat.system, chat.chat_template, chat.variables,
-                              chat.continues, open}) {
+                         chat.continues, open}) {
     show->excludes(option);
   }
   auto* json = sub->add_flag("--json", flags->as_json,

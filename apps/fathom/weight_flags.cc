@@ -58,10 +58,10 @@ api::AdapterPath parse_adapter(const std::string& text) {
 }
 
 Option* add_override_flag(CommandLine& app, WeightFlags& flags) {
-  return app.add_option(
-                         "--override", flags.overrides,
-                         "Set a key of the file, spelled as `fathom inspect` prints it (null: take "
-                         "it away); may be given several times")
+  return app
+      .add_option("--override", flags.overrides,
+                  "Set a key of the file, spelled as `fathom inspect` prints it (null: take "
+                  "it away); may be given several times")
       ->one_per_use()
       ->check(check_override)
       ->type_name("KEY=VALUE");
@@ -69,8 +69,8 @@ Option* add_override_flag(CommandLine& app, WeightFlags& flags) {
 
 void add_weight_flags(CommandLine& app, WeightFlags& flags) {
   auto* lora = app.add_option("--lora", flags.adapters,
-                                          "A folder with a LoRA adapter as peft saves it, and a "
-                                          "factor for its scale; may be given several times")
+                              "A folder with a LoRA adapter as peft saves it, and a "
+                              "factor for its scale; may be given several times")
                    ->one_per_use()
                    ->check(check_adapter)
                    ->type_name("DIR[=SCALE]");

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "command_line.h"
 #include "api/session.h"
+#include "command_line.h"
 
 namespace fathom::app {
 

@@ -105,7 +105,8 @@ class PieceIndex {
 
   [[nodiscard]] size_t slot_start(PieceKey key) const {
     const uint64_t mixed = (key.low ^ key.high * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u;
-    return static_cast<size_t>(mixed ^ mixed >> 32) & (slots_.size() - 1);  // high bits know all bytes
+    return static_cast<size_t>(mixed ^ mixed >> 32) &
+           (slots_.size() - 1);  // high bits know all bytes
   }
 
   [[nodiscard]] std::string_view text_of(int32_t entry) const {
