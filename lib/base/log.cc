@@ -1,9 +1,11 @@
 // The only user of spdlog.
 #include "base/log.h"
 
+#include <fmt/format.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 
@@ -14,6 +16,7 @@ namespace {
 struct Log {
   std::mutex mutex;
   std::vector<std::string> warnings;
+  std::atomic<LogFormat> format = LogFormat::kPlain;
   std::shared_ptr<spdlog::logger> logger;
 
   Log() {
@@ -43,7 +46,45 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::err;
 }
 
+const char* pattern_of(LogFormat format) {
+  switch (format) {
+    case LogFormat::kPlain:
+      return "fathom: %v";
+    case LogFormat::kTimed:
+      return "%Y-%m-%dT%H:%M:%S.%e%z fathom: %v";
+    case LogFormat::kJson:
+      return R"({"time":"%Y-%m-%dT%H:%M:%S.%e%z","level":"%l",%v})";
+  }
+  return "%v";
+}
+
 }  // namespace
+
+void set_log_format(LogFormat format) {
+  the_log().format.store(format);
+  the_log().logger->set_pattern(pattern_of(format));
+}
+
+std::string quote_json(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+      quoted += c;
+    } else if (static_cast<unsigned char>(c) < ' ') {
+      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '"';
+}
+
+void log_record(std::string_view text, std::string_view members) {
+  Log& log = the_log();
+  const bool is_json = log.format.load() == LogFormat::kJson;
+  log.logger->log(spdlog::level::info, "{}", is_json ? members : text);
+}
 
 void set_log_level(LogLevel level) {
   the_log().logger->set_level(level_of(level));
@@ -53,7 +94,11 @@ void log_line(LogLevel level, std::string_view text) {
   Log& log = the_log();
   const char* prefix = level == LogLevel::kWarning ? "warning: " : "";
   prefix = level == LogLevel::kError ? "error: " : prefix;
-  log.logger->log(level_of(level), "{}{}", prefix, text);
+  if (log.format.load() == LogFormat::kJson) {
+    log.logger->log(level_of(level), "\"message\":{}", quote_json(text));
+  } else {
+    log.logger->log(level_of(level), "{}{}", prefix, text);
+  }
   if (level == LogLevel::kWarning) {
     const std::lock_guard lock(log.mutex);
     if (log.warnings.size() < 100) {

@@ -13,8 +13,20 @@ enum class LogLevel { kDebug, kNote, kWarning, kError };
 // Lines below `level` are dropped. Default: kNote.
 void set_log_level(LogLevel level);
 
+// How lines look: "fathom: text"; with the time before it, for servers; or a JSON object with time,
+// level and message. Default: kPlain.
+enum class LogFormat { kPlain, kTimed, kJson };
+void set_log_format(LogFormat format);
+
 // Writes one line "fathom: warning: text" (no prefix word for notes).
 void log_line(LogLevel level, std::string_view text);
+
+// A note with fields: `text` in the text formats; in JSON `members`, as in "\"id\":7,\"ok\":true",
+// in place of a message.
+void log_record(std::string_view text, std::string_view members);
+
+// `text` as a JSON string, quotes and all; bytes that are not ASCII stay as they are.
+std::string quote_json(std::string_view text);
 
 inline void note(std::string_view text) {
   log_line(LogLevel::kNote, text);

@@ -31,6 +31,21 @@ TEST(Log, LinesCarryTheirLevel) {
   EXPECT_EQ(stderr_of([] { note("{} braces stay text"); }), "fathom: {} braces stay text\n");
 }
 
+TEST(Log, WritesTimesAndJson) {
+  set_log_format(LogFormat::kTimed);
+  EXPECT_THAT(
+      stderr_of([] { warn("take care"); }),
+      testing::MatchesRegex("....-..-..T..:..:......[+-]..:.. fathom: warning: take care\n"));
+  EXPECT_THAT(stderr_of([] { log_record("three", "\"n\":3"); }), HasSubstr(" fathom: three\n"));
+  set_log_format(LogFormat::kJson);
+  EXPECT_THAT(stderr_of([] { warn("a \"b\"\n"); }),
+              HasSubstr("\"level\":\"warning\",\"message\":\"a \\\"b\\\"\\u000a\"}\n"));
+  EXPECT_THAT(stderr_of([] { log_record("three", "\"n\":3"); }),
+              HasSubstr("\"level\":\"info\",\"n\":3}\n"));
+  set_log_format(LogFormat::kPlain);
+  EXPECT_EQ(stderr_of([] { note("all well"); }), "fathom: all well\n");
+}
+
 TEST(Log, LevelsBelowAreDropped) {
   EXPECT_EQ(stderr_of([] { log_line(LogLevel::kDebug, "detail"); }), "");
   set_log_level(LogLevel::kError);
