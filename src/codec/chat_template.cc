@@ -148,6 +148,7 @@ void ChatTemplate::add(std::string name, std::string_view source) {
   form.takes_parts =
       knows_content(form.source, fmt::format(R"([{{"type":"text","text":"{}"}}])", kProbe));
   forms_.push_back(std::move(form));
+  knows_developer_ = knows_developer_ || source.find("developer") != std::string_view::npos;
 }
 
 // Whether a content of this form comes out as its text in the first conversation that the template

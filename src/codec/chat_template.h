@@ -43,6 +43,9 @@ class ChatTemplate {
     return form_for(conversation).name;
   }
 
+  // Whether a template speaks of the role "developer"; to others it is the system's.
+  [[nodiscard]] bool knows_developer() const { return knows_developer_; }
+
  private:
   using TokenTexts = std::vector<std::pair<std::string_view, std::string>>;
 
@@ -63,6 +66,7 @@ class ChatTemplate {
 
   TokenTexts tokens_;        // "bos_token" and its text ...
   std::vector<Form> forms_;  // the chosen one; behind it maybe that for conversations with tools
+  bool knows_developer_ = false;
 };
 
 // A prompt as ids.

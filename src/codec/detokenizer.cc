@@ -48,11 +48,20 @@ StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, std::vector<std::string
 
 StreamDecoder::Piece StreamDecoder::push(TokenId id) {
   if (stopped_) {
-    return {.text = {}, .stopped = true};
+    return {.text = {}, .stopped = true, .stop = {}};
   }
   std::string text;
   stream_->push(id, text);
   return feed(text);
+}
+
+StreamDecoder::Piece StreamDecoder::push_unwatched(TokenId id) {
+  Piece piece{.text = std::exchange(held_, {}), .stopped = stopped_, .stop = {}};
+  for (StopMatch& match : stops_) {
+    match.matched = 0;
+  }
+  stream_->push(id, piece.text);
+  return piece;
 }
 
 StreamDecoder::Piece StreamDecoder::feed(std::string_view text) {
@@ -60,22 +69,23 @@ StreamDecoder::Piece StreamDecoder::feed(std::string_view text) {
   for (const char c : text) {
     held_ += c;
     hold = 0;
-    size_t complete = 0;
+    const StopMatch* complete = nullptr;
     for (StopMatch& match : stops_) {
       while (match.matched > 0 && match.stop[match.matched] != c) {
         match.matched = match.fallback[match.matched - 1];
       }
       match.matched += match.stop[match.matched] == c ? 1 : 0;
       if (match.matched == match.stop.size()) {
-        complete = std::max(complete, match.matched);
+        complete =
+            complete == nullptr || match.stop.size() > complete->stop.size() ? &match : complete;
         match.matched = match.fallback[match.matched - 1];
       }
       hold = std::max(hold, match.matched);
     }
-    if (complete > 0) {
+    if (complete != nullptr) {
       stopped_ = true;
-      held_.resize(held_.size() - complete);
-      return {.text = std::exchange(held_, {}), .stopped = true};
+      held_.resize(held_.size() - complete->stop.size());
+      return {.text = std::exchange(held_, {}), .stopped = true, .stop = complete->stop};
     }
   }
   if (text.empty()) {
@@ -83,7 +93,7 @@ StreamDecoder::Piece StreamDecoder::feed(std::string_view text) {
   }
   // A stop string may begin or end inside a character only if it is not valid UTF-8 itself.
   hold += open_end_bytes(std::string_view(held_).substr(0, held_.size() - hold));
-  Piece piece{.text = held_.substr(0, held_.size() - hold), .stopped = false};
+  Piece piece{.text = held_.substr(0, held_.size() - hold), .stopped = false, .stop = {}};
   held_.erase(0, held_.size() - hold);
   return piece;
 }

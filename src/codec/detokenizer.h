@@ -26,10 +26,14 @@ class StreamDecoder {
     std::string text;      // certain text, whole characters only; may be empty
     bool stopped = false;  // a stop string is complete: text ends before it, push no more. Of
                            // several, the one complete first wins, then the longer one.
+    std::string stop;      // that string
   };
 
   // Adds one token. Control tokens add nothing.
   Piece push(TokenId id);
+
+  // Adds one token whose text is no part of a stop string; what was held back comes with it.
+  Piece push_unwatched(TokenId id);
 
   // The answer ends for another reason: releases what was held back (an unfinished character
   // becomes U+FFFD).

@@ -241,5 +241,25 @@ TEST(Streams, StopCutsWhereASearchWould) {
   }
 }
 
+TEST(Streams, SayWhichStopStringEndedThem) {
+  const auto tokenizer = make_tokenizer(test::make_byte_vocabulary({"ab"}, {}));
+  StreamDecoder decoder(*tokenizer, {"b", "ab", "c"});
+  EXPECT_EQ(decoder.push('x').stop, "");
+  const StreamDecoder::Piece piece = decoder.push(256);
+  EXPECT_TRUE(piece.stopped);
+  EXPECT_EQ(piece.stop, "ab");  // of two that are complete at once the longer one
+}
+
+TEST(Streams, UnwatchedTextStopsNothing) {
+  const auto tokenizer = make_tokenizer(test::make_byte_vocabulary({}, {}));
+  StreamDecoder decoder(*tokenizer, {"aab"});
+  EXPECT_EQ(decoder.push('a').text, "");  // held back
+  EXPECT_EQ(decoder.push_unwatched('a').text, "aa");
+  EXPECT_EQ(decoder.push('b').text, "b");  // its begin was not watched
+  EXPECT_EQ(decoder.push('a').text, "");
+  EXPECT_EQ(decoder.push('a').text, "");
+  EXPECT_TRUE(decoder.push('b').stopped);
+}
+
 }  // namespace
 }  // namespace fathom::codec
