@@ -16,7 +16,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # header's beginning, a pattern of the files that may name it.
 ONLY_IN = {
     "spdlog/": r"lib/base/log\.cc",
-    "nlohmann/": r".*\.cc",
+    "nlohmann/json.hpp": r".*\.cc",  # json_fwd.hpp only declares
     "simdjson": r".*\.cc",
     "pcre2": r"src/codec/.*\.cc",
     "utf8proc": r"src/codec/.*\.cc",

@@ -67,6 +67,7 @@ class Layers(unittest.TestCase):
     def test_keeps_heavy_libraries_in_their_place(self):
         self.assertIsNone(self.wrong("src/codec/x.cc", "codec", "nlohmann/json.hpp", "<"))
         self.assertIn("only in", self.wrong("src/codec/x.h", "codec", "nlohmann/json.hpp", "<"))
+        self.assertIsNone(self.wrong("src/codec/x.h", "codec", "nlohmann/json_fwd.hpp", "<"))
         self.assertIn("only in", self.wrong("src/kv/x.cc", "kv", "spdlog/spdlog.h", "<"))
 
     def test_finds_names_of_architectures(self):

@@ -1,0 +1,39 @@
+// docs/serving.md is what the tables in code say. Read next: api/openai/reference.h.
+#include "api/openai/reference.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "api/openai/fields.h"
+#include "support/test_data.h"
+
+namespace fathom::api::openai {
+namespace {
+
+TEST(ReferenceTest, EveryFieldAndCauseHasARow) {
+  const std::string tables = reference_tables();
+  for (const Field& field : fields()) {
+    EXPECT_THAT(tables, testing::HasSubstr("| `" + std::string(field.name) + "` |"));
+  }
+  EXPECT_THAT(tables, testing::HasSubstr("| 429 | `rate_limit_error` | `queue_full` |"));
+}
+
+TEST(ReferenceTest, TheDocumentIsCurrent) {
+  std::ifstream file(test::test_data("../docs/serving.md"));
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string document = text.str();
+  const std::string begin = "<!-- begin reference -->\n\n";
+  const size_t from = document.find(begin);
+  const size_t to = document.find("\n<!-- end reference -->");
+  ASSERT_NE(from, std::string::npos);
+  ASSERT_NE(to, std::string::npos);
+  EXPECT_EQ(document.substr(from + begin.size(), to - from - begin.size()), reference_tables())
+      << "run tools/serving_doc.py";
+}
+
+}  // namespace
+}  // namespace fathom::api::openai
