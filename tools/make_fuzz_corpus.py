@@ -4,8 +4,8 @@
   make_fuzz_corpus.py [tests/fuzz/corpus]
 
 GGUF: one file per tensor type and family, a vocabulary-only file, version 2. Safetensors and PyTorch:
-config.json, a NUL byte, the file. Config: an override, a NUL byte, a text. Standard library only; the same
-bytes on every machine.
+config.json, a NUL byte, the file. Config: an override, a NUL byte, a text. Request: a byte for the route,
+the body. Standard library only; the same bytes on every machine.
 """
 
 import base64
@@ -336,6 +336,50 @@ def tokenizers():
     }
 
 
+# Bodies of requests; the first byte of a seed chooses the route: chat, completions, tokenize,
+# detokenize, apply-template.
+TALK = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "user", "content": [{"type": "text", "text": "hi \u00e9\U0001f600"}]},
+    {"role": "assistant", "content": None, "tool_calls": [{"function": {"arguments": "{}"}}]},
+]
+SAMPLING = {
+    "n": 2,
+    "seed": -3,
+    "temperature": 0.5,
+    "top_p": 0.9,
+    "top_k": -1,
+    "min_p": 0.1,
+    "presence_penalty": 1,
+    "frequency_penalty": -1,
+    "repetition_penalty": 1.1,
+    "logit_bias": {"1": 5, "2": -5.5},
+    "allowed_token_ids": [1, 2],
+    "bad_words": ["x y"],
+    "stop": ["a", "b"],
+    "stop_token_ids": [3],
+}
+REQUESTS = {
+    "chat": (
+        0,
+        {"messages": TALK, "logprobs": True, "top_logprobs": 3, "max_completion_tokens": 9},
+    ),
+    "stream": (
+        0,
+        {"messages": TALK, "stream": True, "stream_options": {"include_usage": True}, "user": "u"},
+    ),
+    "tools": (0, {"messages": TALK, "tools": [{"type": "function"}], "tool_choice": "none"}),
+    "sampling": (1, {"prompt": ["a", "b"], "max_tokens": 5, **SAMPLING}),
+    "ids": (1, {"prompt": [[1, 2], [3]], "echo": True, "logprobs": 2, "max_tokens": 0}),
+    "bias_list": (1, {"prompt": [1, 2], "logit_bias": [[1, 1.5]], "min_tokens": 2}),
+    "times": (1, {"prompt": "x", "deadline_seconds": 1.5, "priority": -2, "cache_salt": "s"}),
+    "tokenize": (2, {"content": "text", "add_special": False, "parse_special": True}),
+    "detokenize": (3, {"tokens": [1, 2, 3]}),
+    "template": (4, {"messages": TALK[:1], "chat_template_kwargs": {"a": [1]}, "documents": []}),
+    "refused": (0, {"messages": TALK, "response_format": {"type": "json_object"}}),
+}
+
+
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else "tests/fuzz/corpus"
     rng = random.Random(1)
@@ -358,6 +402,8 @@ def main():
         seeds[f"fuzz_config/{name}"] = override.encode() + b"\0" + json.dumps(text_value).encode()
     for name, data in tokenizers().items():
         seeds[f"fuzz_tokenizer/{name}"] = data
+    for name, (route, body) in REQUESTS.items():
+        seeds[f"fuzz_request/{name}"] = bytes([route]) + json.dumps(body).encode()
     for name, data in seeds.items():
         path = os.path.join(root, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
