@@ -1,140 +1,125 @@
-// Reading goes through nlohmann's events, so that order and digits are kept; writing is ours.
+// Values are read one by one where they lie, so that order and digits are kept.
 #include "codec/jinja_json.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <vector>
+#include <cstdlib>
+#include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "codec/jinja_builtins.h"
 #include "codec/jinja_operators.h"
 #include "codec/jinja_print.h"
+#include "codec/json_scanner.h"
 
 namespace fathom::codec::jinja {
 
 namespace {
 
-constexpr size_t kMaxDepth = 500;  // of arrays and objects within each other
+constexpr size_t kMaxDepth = 500;     // of arrays and objects within each other
+constexpr size_t kMostDigits = 4300;  // of an integer, as in Python
 
-class Reader : public nlohmann::json_sax<nlohmann::json> {
+class Reader {
  public:
-  Reader(Origins* origins, OriginId root, std::string_view what)
-      : origins_(origins), root_(root), what_(what) {}
+  Reader(std::string_view text, Origins* origins, OriginId root, std::string_view what)
+      : origins_(origins),
+        root_(root),
+        what_(what),
+        scanner_(text, std::string(what), ErrorCode::kInvalidArgument) {}
 
-  bool null() override { return add(Value::none()); }
-
-  bool boolean(bool value) override { return add(Value::boolean(value)); }
-
-  bool number_integer(number_integer_t value) override { return add(Value::integer(value)); }
-
-  bool number_unsigned(number_unsigned_t value) override {
-    if (value <= INT64_MAX) {
-      return add(Value::integer(static_cast<int64_t>(value)));
-    }
-    return add(Value::integer(*BigInt::parse(fmt::format("{}", value), 10)));
+  Value read_all() {
+    Value value = read(root_, 0);
+    scanner_.finish();
+    return value;
   }
-
-  bool number_float(number_float_t value, const string_t& digits) override {
-    if (digits.find_first_of(".eE") != string_t::npos) {
-      return add(Value::real(value));
-    }
-    const bool is_negative = digits.starts_with('-');
-    if (digits.size() > 4300) {
-      refuse("an integer of more than 4300 digits");
-    }
-    const auto number = BigInt::parse(std::string_view(digits).substr(is_negative ? 1 : 0), 10);
-    return add(Value::integer(is_negative ? number->negated() : *number));
-  }
-
-  bool string(string_t& text) override { return add(Value::string(std::move(text))); }
-
-  bool binary(binary_t&) override { return false; }
-
-  bool start_object(size_t) override { return open(Value(Kind::kDict, new DictObject)); }
-
-  bool end_object() override { return close(); }
-
-  bool start_array(size_t) override { return open(Value::list({})); }
-
-  bool end_array() override { return close(); }
-
-  bool key(string_t& name) override {
-    open_.back().key = std::move(name);
-    return true;
-  }
-
-  bool parse_error(size_t position, const std::string&,
-                   const nlohmann::detail::exception& error) override {
-    fail(ErrorCode::kInvalidArgument,
-         fmt::format("{}: byte {} is not JSON as expected ({})", what_, position, error.what()));
-  }
-
-  Value result;
 
  private:
-  struct Open {
-    Value value;
-    std::string key;
-  };
+  // The next value, which gets `origin`.
+  Value read(OriginId origin, size_t depth) {
+    switch (scanner_.peek()) {
+      case JsonScanner::Type::kNull:
+        if (!scanner_.skip_null()) {
+          scanner_.refuse("null");
+        }
+        return Value::none().with_origin(origin);
+      case JsonScanner::Type::kBool:
+        return Value::boolean(scanner_.read_bool()).with_origin(origin);
+      case JsonScanner::Type::kNumber:
+        return read_number().with_origin(origin);
+      case JsonScanner::Type::kText:
+        return Value::string(std::string(scanner_.read_text()), origin);
+      case JsonScanner::Type::kList:
+        return read_list(origin, depth);
+      case JsonScanner::Type::kObject:
+        break;
+    }
+    return read_dict(origin, depth);
+  }
+
+  Value read_list(OriginId origin, size_t depth) {
+    require_shallow(depth);
+    Value list = Value::list({}).with_origin(origin);
+    auto& items = list.as<SequenceObject>().items;
+    scanner_.read_list([&] {
+      const auto index = static_cast<int64_t>(items.size());
+      Value item = read(origins_ == nullptr ? root_ : origins_->add(origin, index), depth + 1);
+      items.push_back(std::move(item));
+    });
+    return list;
+  }
+
+  Value read_dict(OriginId origin, size_t depth) {
+    require_shallow(depth);
+    Value dict = Value(Kind::kDict, new DictObject).with_origin(origin);
+    auto& entries = dict.as<DictObject>();
+    scanner_.read_object([&](std::string_view key) {
+      Value value = read(origins_ == nullptr ? root_ : origins_->add(origin, key), depth + 1);
+      entries.set(Value::string(std::string(key), origin), std::move(value));
+    });
+    return dict;
+  }
+
+  Value read_number() {
+    const std::string_view digits = scanner_.read_digits();
+    if (digits.find_first_of(".eE") != std::string_view::npos) {
+      const double value = std::strtod(std::string(digits).c_str(), nullptr);
+      if (!std::isfinite(value)) {
+        refuse(fmt::format("the number {} is beyond 64-bit floats", digits.substr(0, 40)));
+      }
+      return Value::real(value);
+    }
+    int64_t value = 0;
+    const auto [last, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error == std::errc()) {
+      return Value::integer(value);
+    }
+    const bool is_negative = digits.starts_with('-');
+    if (digits.size() > kMostDigits) {
+      refuse(fmt::format("an integer of more than {} digits", kMostDigits));
+    }
+    const auto number = BigInt::parse(digits.substr(is_negative ? 1 : 0), 10);
+    return Value::integer(is_negative ? number->negated() : *number);
+  }
+
+  void require_shallow(size_t depth) const {
+    if (depth >= kMaxDepth) {
+      fail(ErrorCode::kResourceExhausted,
+           fmt::format("{}: nested more than {} levels deep", what_, kMaxDepth));
+    }
+  }
 
   [[noreturn]] void refuse(std::string_view found) const {
     fail(ErrorCode::kInvalidArgument, fmt::format("{}: {}", what_, found));
   }
 
-  [[nodiscard]] OriginId next_origin() {
-    if (origins_ == nullptr || open_.empty()) {
-      return root_;
-    }
-    const Value& outer = open_.back().value;
-    if (outer.is(Kind::kDict)) {
-      return origins_->add(outer.origin(), open_.back().key);
-    }
-    const auto index = static_cast<int64_t>(outer.as<SequenceObject>().items.size());
-    return origins_->add(outer.origin(), index);
-  }
-
-  bool add(const Value& value) {
-    place(value.with_origin(next_origin()));
-    return true;
-  }
-
-  void place(Value value) {
-    if (open_.empty()) {
-      result = std::move(value);
-      return;
-    }
-    const Value& outer = open_.back().value;
-    if (outer.is(Kind::kDict)) {
-      outer.as<DictObject>().set(Value::string(std::move(open_.back().key), outer.origin()),
-                                 std::move(value));
-    } else {
-      outer.as<SequenceObject>().items.push_back(std::move(value));
-    }
-  }
-
-  bool open(const Value& value) {
-    if (open_.size() >= kMaxDepth) {
-      fail(ErrorCode::kResourceExhausted,
-           fmt::format("{}: nested more than {} levels deep", what_, kMaxDepth));
-    }
-    open_.push_back({value.with_origin(next_origin()), {}});
-    return true;
-  }
-
-  bool close() {
-    Value value = std::move(open_.back().value);
-    open_.pop_back();
-    place(std::move(value));
-    return true;
-  }
-
   Origins* origins_;
   OriginId root_;
   std::string_view what_;
-  std::vector<Open> open_;
+  JsonScanner scanner_;
 };
 
 class Writer {
@@ -309,9 +294,7 @@ class Writer {
 }  // namespace
 
 Value parse_json(std::string_view text, Origins* origins, OriginId root, std::string_view what) {
-  Reader reader(origins, root, what);
-  nlohmann::json::sax_parse(text, &reader);
-  return std::move(reader.result);
+  return Reader(text, origins, root, what).read_all();
 }
 
 Value dump_json(Runtime& runtime, const Value& value, const JsonStyle& style) {

@@ -21,11 +21,10 @@ bool is_digit(char c) {
 
 }  // namespace
 
-JsonScanner::JsonScanner(std::string_view text, std::string path)
-    : text_(text), path_(std::move(path)) {
+JsonScanner::JsonScanner(std::string_view text, std::string path, ErrorCode code)
+    : text_(text), path_(std::move(path)), code_(code) {
   if (!simdjson::validate_utf8(text.data(), text.size())) {
-    fail(ErrorCode::kCorruptFile,
-         fmt::format("{}: JSON is broken: the file is not valid UTF-8", path_));
+    fail(code_, fmt::format("{}: JSON is broken: the file is not valid UTF-8", path_));
   }
 }
 
@@ -33,13 +32,12 @@ void JsonScanner::refuse(std::string_view expected) const {
   // Whole characters only: fmt's quoting takes no others.
   std::string_view found = text_.substr(std::min(at_, text_.size()), 20);
   found.remove_suffix(open_end_bytes(found));
-  fail(ErrorCode::kCorruptFile,
-       fmt::format(
-           "{}: JSON is broken or of another shape than a tokenizer.json: byte {}: found "
-           "{}, expected {}",
-           path_, at_,
-           found.empty() ? "the end of the file" : fmt::format("{:?}", replace_invalid_utf8(found)),
-           expected));
+  fail(code_, fmt::format("{}: JSON is broken or of another shape than expected: byte {}: found "
+                          "{}, expected {}",
+                          path_, at_,
+                          found.empty() ? "the end of the file"
+                                        : fmt::format("{:?}", replace_invalid_utf8(found)),
+                          expected));
 }
 
 void JsonScanner::refuse_missing(char c) const {

@@ -1,7 +1,7 @@
 // JSON read where it lies, value by value, for files of tens of megabytes: texts without escapes
 // are views into the file, and no tree is built.
-// Called by codec/tokenizer_json, codec/json_text. Read next: codec/json_scanner.cc. Source: RFC
-// 8259.
+// Called by codec/tokenizer_json, codec/jinja_json, codec/json_text. Read next:
+// codec/json_scanner.cc. Source: RFC 8259.
 #pragma once
 
 #include <bit>
@@ -12,15 +12,17 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace fathom::codec {
 
-// Stands before a value; every read_ function steps over one. Errors of all: kCorruptFile with the
-// file, the byte, what was found and what was expected, for broken JSON, texts that are not UTF-8,
-// lone surrogates, values of another type and more than 1000 levels.
+// Stands before a value; every read_ function steps over one. Errors of all: kCorruptFile, or the
+// code given, with the file, the byte, what was found and what was expected, for broken JSON, texts
+// that are not UTF-8, lone surrogates, values of another type and more than 1000 levels.
 class JsonScanner {
  public:
   // `text` must outlive the scanner and what it gives.
-  JsonScanner(std::string_view text, std::string path);
+  JsonScanner(std::string_view text, std::string path, ErrorCode code = ErrorCode::kCorruptFile);
 
   enum class Type { kNull, kBool, kNumber, kText, kList, kObject };
 
@@ -33,6 +35,9 @@ class JsonScanner {
   bool read_bool();
   int64_t read_integer();
   double read_number();
+
+  // A number as it is written.
+  std::string_view read_digits() { return find_number(); }
 
   // Stays valid as long as the scanner.
   std::string_view read_text() {
@@ -163,6 +168,7 @@ class JsonScanner {
 
   std::string_view text_;
   std::string path_;
+  ErrorCode code_;
   size_t at_ = 0;
   int depth_ = 0;
   std::deque<std::string> unescaped_;
