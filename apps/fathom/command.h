@@ -32,9 +32,13 @@ void add_template(CommandLine& app, Command& command);
 void add_inspect(CommandLine& app, Command& command);
 void add_plan(CommandLine& app, Command& command);
 void add_bench(CommandLine& app, Command& command);
+void add_serve(CommandLine& app, Command& command);
 
 // The commit of the sources; its definition is written at every build, see cmake/commit.cmake.
 const char* commit();
+
+// "1.2.3".
+const char* version();
 
 // What --version prints: version, commit, compiler, instruction sets built and usable.
 std::string version_text();

@@ -1,8 +1,14 @@
 // One call of the parser each. Besides main.cc the only source that includes CLI11.
 #include "command_line.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
 #include <optional>
+
+#include "command.h"
 
 namespace fathom::app {
 
@@ -16,9 +22,74 @@ NamedCheck check_of(const CLI::Validator& validator) {
           validator.get_description()};
 }
 
+constexpr const char* kConfigFlag = "--config";
+
+// "--max-sequences" to "FATHOM_MAX_SEQUENCES".
+std::string variable_of(const std::string& long_name) {
+  std::string name = "FATHOM_";
+  for (const char c : long_name) {
+    name += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return name;
+}
+
+// The file of --config, wherever it stands; empty without one.
+std::string config_path(const std::vector<std::string>& words) {
+  const std::string with_equals = std::string(kConfigFlag) + "=";
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == kConfigFlag && i + 1 < words.size()) {
+      return words[i + 1];
+    }
+    if (words[i].starts_with(with_equals)) {
+      return words[i].substr(with_equals.size());
+    }
+  }
+  const char* variable = std::getenv(variable_of("config").c_str());
+  return variable != nullptr ? variable : "";
+}
+
+std::vector<CLI::ConfigItem> read_config(const std::string& path) {
+  try {
+    return CLI::ConfigTOML().from_file(path);
+  } catch (const CLI::Error& error) {
+    throw UsageError(fmt::format("--config {}: {}", path, error.what()));
+  }
+}
+
+// What the file says counts as if it stood at the begin of the line.
+void apply_config(CLI::App& app, const std::string& path) {
+  for (const CLI::ConfigItem& item : read_config(path)) {
+    if (item.name == "++" || item.name == "--") {  // begin and end of a section
+      continue;
+    }
+    CLI::Option* option = app.get_option_no_throw("--" + item.name);
+    const bool is_here = item.parents.empty() ||
+                         (item.parents.size() == 1 && item.parents.front() == app.get_name());
+    if (option == nullptr || !is_here || option->get_envname().empty() ||
+        "--" + item.name == kConfigFlag) {
+      throw UsageError(fmt::format("{}: '{}' is no setting of {}; `fathom {} --help` lists them",
+                                   path, item.fullname(), app.get_name(), app.get_name()));
+    }
+    const char* variable = std::getenv(option->get_envname().c_str());
+    if (variable != nullptr && *variable != '\0') {
+      continue;
+    }
+    if (option->get_expected_min() == 0) {
+      option->add_result(
+          option->get_flag_value(item.name, app.get_config_formatter()->to_flag(item)));
+    } else {
+      option->add_result(item.inputs);
+    }
+  }
+}
+
 }  // namespace
 
 NamedCheck in_range(int64_t lowest, int64_t highest) {
+  return check_of(CLI::Range(lowest, highest));
+}
+
+NamedCheck in_real_range(double lowest, double highest) {
   return check_of(CLI::Range(lowest, highest));
 }
 
@@ -72,7 +143,8 @@ Option* Option::one_per_use() {
   return this;
 }
 
-CommandLine::CommandLine(CLI::App* parser) : parser_(parser) {}
+CommandLine::CommandLine(CLI::App* parser, std::vector<std::string> words)
+    : parser_(parser), words_(std::move(words)) {}
 
 CommandLine::~CommandLine() = default;
 
@@ -82,7 +154,7 @@ Option* CommandLine::keep(CLI::Option* option) {
 
 CommandLine* CommandLine::add_subcommand(const std::string& name, const std::string& help) {
   CLI::App* added = parser_->add_subcommand(name, help);
-  return subcommands_.emplace_back(std::make_unique<CommandLine>(added)).get();
+  return subcommands_.emplace_back(std::make_unique<CommandLine>(added, words_)).get();
 }
 
 template <class T>
@@ -115,6 +187,29 @@ Option* CommandLine::add_list_function(
     const std::string& names, const std::function<void(const std::vector<std::string>&)>& take,
     const std::string& help) {
   return keep(parser_->add_option_function<std::vector<std::string>>(names, take, help));
+}
+
+void CommandLine::take_settings() {
+  parser_
+      ->add_option_function<std::string>(
+          kConfigFlag, [](const std::string&) {},
+          "A TOML file with any of these options, without dashes")
+      ->type_name("FILE");
+  for (CLI::Option* option : parser_->get_options()) {
+    const std::vector<std::string>& names = option->get_lnames();
+    if (names.empty() || option == parser_->get_help_ptr()) {
+      continue;
+    }
+    option->envname(variable_of(names.front()));
+    if (option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw) {
+      option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
+  }
+  parser_->preparse_callback([parser = parser_, words = words_](size_t) {
+    if (const std::string path = config_path(words); !path.empty()) {
+      apply_config(*parser, path);
+    }
+  });
 }
 
 void CommandLine::footer(const std::string& text) {

@@ -27,6 +27,7 @@ struct NamedCheck {
 };
 
 NamedCheck in_range(int64_t lowest, int64_t highest);
+NamedCheck in_real_range(double lowest, double highest);
 NamedCheck is_one_of(std::initializer_list<const char*> values);
 
 // An option or flag. Lives as long as its command line; all functions give the option itself.
@@ -58,7 +59,8 @@ class Option {
 
 class CommandLine {
  public:
-  explicit CommandLine(CLI::App* parser);
+  // `words`: all of the line, of the program's name on.
+  CommandLine(CLI::App* parser, std::vector<std::string> words);
   ~CommandLine();
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
@@ -82,6 +84,12 @@ class CommandLine {
                             const std::function<void(const std::vector<std::string>&)>& take,
                             const std::string& help);
 
+  // From here on options also come from FATHOM_<FLAG> and from the TOML file that --config names,
+  // which may have a section of the subcommand's name. The line beats the environment, which beats
+  // the file. Call it after all options were added.
+  // Errors while the line is read: UsageError for a key that is no option, a file that is no TOML.
+  void take_settings();
+
   // Below the options in --help.
   void footer(const std::string& text);
 
@@ -98,6 +106,7 @@ class CommandLine {
   Option* keep(CLI::Option* option);
 
   CLI::App* parser_;
+  std::vector<std::string> words_;
   std::vector<std::unique_ptr<Option>> options_;
   std::vector<std::unique_ptr<CommandLine>> subcommands_;
 };

@@ -29,6 +29,7 @@ constexpr const char* kFooter = R"(Examples:
   fathom tokenize -m model.gguf "Hello world"     the tokens of a text
   fathom template -m model.gguf "Hello"           the prompt that a chat template makes
   fathom inspect -m model.gguf                    what is in the file
+  fathom serve -m model.gguf --port 8080          a server for OpenAI clients
 
 Environment:
   FATHOM_ISA   scalar, avx2, avx512, vnni or amx (x86-64), neon, dotprod or i8mm (Arm): the highest
@@ -51,7 +52,7 @@ int usage_error(const CLI::App& app, const std::string& message) {
 
 int run_main(int argc, const char* const* argv) {
   CLI::App app("Fathom runs large language models and shows how.", "fathom");
-  CommandLine line(&app);
+  CommandLine line(&app, {argv, argv + argc});
   app.footer(kFooter);
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text, "Version, commit, compiler, instruction sets");
@@ -64,6 +65,7 @@ int run_main(int argc, const char* const* argv) {
   add_inspect(line, command);
   add_plan(line, command);
   add_bench(line, command);
+  add_serve(line, command);
   try {
     app.parse(argc, argv);
     return command();

@@ -49,6 +49,32 @@ void install_signals() {
   sigaction(SIGINT, &action, nullptr);
 }
 
+namespace {
+
+sigset_t server_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    sigaddset(&set, signal);
+  }
+  return set;
+}
+
+}  // namespace
+
+void hold_signals() {
+  const sigset_t set = server_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+int next_signal(int milliseconds) {
+  const sigset_t set = server_signals();
+  const timespec wait{.tv_sec = milliseconds / 1000,
+                      .tv_nsec = int64_t{milliseconds % 1000} * 1'000'000};
+  const int signal = sigtimedwait(&set, nullptr, &wait);
+  return signal > 0 ? signal : 0;
+}
+
 StopScope::StopScope() {
   rearm();
 }

@@ -1,6 +1,6 @@
 // What the shell hands over: Ctrl-C, which ends the program or only the answer that is being
 // written, and the standard streams.
-// Called by apps/fathom/main.cc, run.cc, chat_loop.cc.
+// Called by apps/fathom/main.cc, run.cc, chat_loop.cc, serve.cc.
 #pragma once
 
 namespace fathom::app {
@@ -29,5 +29,12 @@ class StopScope {
   // Ctrl-C came since the scope began, or since rearm().
   [[nodiscard]] static bool is_stopped();
 };
+
+// For a server: SIGTERM, SIGINT and SIGHUP are taken by next_signal() only, in this thread and in
+// all that it starts from now on.
+void hold_signals();
+
+// The next of them, or 0 when none comes within `milliseconds`.
+int next_signal(int milliseconds);
 
 }  // namespace fathom::app

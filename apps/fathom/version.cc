@@ -23,6 +23,10 @@ std::string names_of(const std::vector<Isa>& sets) {
 
 }  // namespace
 
+const char* version() {
+  return FATHOM_VERSION;
+}
+
 std::string version_text() {
   const kernels::Dispatch dispatch = kernels::make_dispatch(detect_cpu(), Isa::kAmx, false, false);
 #if defined(__clang__)

@@ -36,7 +36,7 @@ TEST(MainTest, HelpAndVersionSucceed) {
   const ProgramResult help = fathom({"--help"});
   EXPECT_EQ(help.status, 0);
   for (const char* part : {"run", "logits", "perplexity", "tokenize", "template", "inspect", "plan",
-                           "bench", "FATHOM_ISA", "NO_COLOR", "Examples"}) {
+                           "bench", "serve", "FATHOM_ISA", "NO_COLOR", "Examples"}) {
     EXPECT_THAT(help.out, HasSubstr(part));
   }
   const ProgramResult version = fathom({"--version"});
@@ -47,8 +47,8 @@ TEST(MainTest, HelpAndVersionSucceed) {
 }
 
 TEST(MainTest, EverySubcommandExplainsItself) {
-  for (const char* command :
-       {"run", "logits", "perplexity", "tokenize", "template", "inspect", "plan", "bench"}) {
+  for (const char* command : {"run", "logits", "perplexity", "tokenize", "template", "inspect",
+                              "plan", "bench", "serve"}) {
     const ProgramResult help = fathom({command, "--help"});
     EXPECT_EQ(help.status, 0) << command;
     EXPECT_THAT(help.out, HasSubstr("Example")) << command;

@@ -5,7 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
 #include <string>
+
+#include "support/temp_folder.h"
+#include "support/test_data.h"
 
 namespace fathom::api {
 namespace {
@@ -107,6 +111,23 @@ TEST(Metrics, TakesTheEnginesNumbers) {
   EXPECT_THAT(text, HasSubstr("fathom_prefix_hit_tokens_total 64\n"));
   EXPECT_THAT(text, HasSubstr("fathom_step_seconds_total{phase=\"forward\"} 1.5\n"));
   EXPECT_THAT(text, HasSubstr("fathom_connections 11\n"));
+}
+
+// Every name that the board asks for is one that the server gives.
+TEST(Metrics, TheBoardKnowsTheNames) {
+  Metrics metrics("1");
+  metrics.record(ended());
+  metrics.set_engine([] { return engine::EngineStats(); });
+  metrics.set_connections([] { return int64_t{0}; });
+  const std::string text = metrics.text();
+  const std::string board = test::read_text(test::test_data("../docs/grafana.json"));
+  const std::regex name("(fathom|process)_[a-z_]+(?=\\{)");
+  int n_names = 0;
+  for (std::sregex_iterator at(board.begin(), board.end(), name), end; at != end; ++at) {
+    EXPECT_THAT(text, HasSubstr("\n" + at->str())) << at->str();
+    ++n_names;
+  }
+  EXPECT_GE(n_names, 20);
 }
 
 }  // namespace
