@@ -81,6 +81,8 @@ void add_weight_flags(CommandLine& app, WeightFlags& flags) {
   app.add_flag("--check-tensors", flags.check_tensors,
                "Look at every value of the file before loading; name NaN, infinities and broken "
                "scales");
+  app.add_flag("--packed-cache", flags.packed_cache,
+               "Keep the packed weights in ~/.cache/fathom/packed, for a faster start next time");
 }
 
 void set_weight_options(const WeightFlags& flags, api::SessionOptions& options) {
@@ -90,6 +92,7 @@ void set_weight_options(const WeightFlags& flags, api::SessionOptions& options) 
   options.merge_adapters = flags.merge_adapters;
   options.overrides = flags.overrides;
   options.check_tensors = flags.check_tensors;
+  options.packed_cache = flags.packed_cache;
   if (!flags.check_tensors) {
     return;
   }

@@ -16,9 +16,10 @@ struct WeightFlags {
   bool merge_adapters = false;
   std::vector<std::string> overrides;  // KEY=VALUE
   bool check_tensors = false;
+  bool packed_cache = false;
 };
 
-// --lora --merge-lora --override --check-tensors
+// --lora --merge-lora --override --check-tensors --packed-cache
 void add_weight_flags(CommandLine& app, WeightFlags& flags);
 
 // --override alone, for commands that read no weights.

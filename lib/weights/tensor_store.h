@@ -37,6 +37,9 @@ class TensorStore {
   // Drops the bytes of every file; reading them again is allowed.
   void release_all() const;
 
+  // The mapped files, in the order in which they were added.
+  [[nodiscard]] const std::vector<std::unique_ptr<MappedFile>>& files() const { return files_; }
+
   // All tensors by name.
   [[nodiscard]] const std::map<std::string, FileTensor, std::less<>>& tensors() const {
     return tensors_;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include "api/overrides.h"
@@ -127,7 +128,35 @@ void open_vocabulary(Forecast& forecast) {
   forecast.vocab_s = seconds_since(start);
 }
 
+// What packed weights are made from.
+std::string describe_source(const SessionOptions& options, const weights::ModelFile& file) {
+  std::string text = model::describe_files(options.model_path);
+  for (const auto& part : file.tensors.files()) {
+    text += model::describe_files(part->path());
+  }
+  for (const AdapterPath& adapter : options.adapters) {
+    text += fmt::format("adapter {} {}\n{}", adapter.scale, options.merge_adapters,
+                        model::describe_files(adapter.folder));
+  }
+  for (const std::string& change : options.overrides) {
+    text += fmt::format("override {}\n", change);
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string packed_cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const bool has_cache = cache != nullptr && *cache != '\0';
+  if (!has_cache && (home == nullptr || *home == '\0')) {
+    fail(ErrorCode::kInvalidArgument,
+         "packed weights have no place: neither XDG_CACHE_HOME nor HOME is set; set one, or leave "
+         "the packed cache off");
+  }
+  return fmt::format("{}{}/fathom/packed", has_cache ? cache : home, has_cache ? "" : "/.cache");
+}
 
 std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
   auto forecast = std::make_unique<Forecast>();
@@ -139,6 +168,10 @@ std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
   for (const AdapterPath& path : options.adapters) {
     forecast->adapters.push_back(weights::open_adapter(path.folder));
     forecast->load_options.adapters.push_back({forecast->adapters.back().get(), path.scale});
+  }
+  if (options.packed_cache) {
+    forecast->load_options.cache = {packed_cache_folder(),
+                                    describe_source(options, *forecast->file)};
   }
   forecast->load = model::plan_load(*forecast->file, forecast->load_options);
   const int64_t context = pick_context(options.context, forecast->load);

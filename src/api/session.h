@@ -46,11 +46,16 @@ struct SessionOptions {
   std::vector<AdapterPath> adapters;
   bool merge_adapters = false;            // into float weights, instead of beside them
   std::vector<std::string> overrides;     // KEY=VALUE, see weights/metadata_override.h
+  bool packed_cache = false;              // keep packed weights on disk, see packed_cache_folder()
   bool profile_ops = false;               // measure every operation, see op_profile()
   bool check_tensors = false;             // look at every value of the file before loading
   model::LoadProgress progress;           // may be empty
   weights::CheckProgress check_progress;  // may be empty; the last call has done == total
 };
+
+// Where packed weights are kept: fathom/packed in the user's cache,
+// ${XDG_CACHE_HOME:-$HOME/.cache}. Error: kInvalidArgument when neither variable is set.
+std::string packed_cache_folder();
 
 // Seconds and bytes measured while opening.
 struct OpenFigures {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
+#include <span>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -79,11 +81,21 @@ float* copy_values(const weights::ModelFile& file, const MatrixView& view, float
   return out;
 }
 
+// Where the parts of the model will lie.
+void set_targets(const JobList& jobs, std::byte* region) {
+  for (const VectorJob& job : jobs.vectors) {
+    *job.target = reinterpret_cast<const float*>(region + job.offset);
+  }
+  for (const MatrixJob& job : jobs.matrices) {
+    *job.target = {job.packed, job.view.n_rows, job.view.n_cols, region + job.offset,
+                   job.group_stride_bytes};
+  }
+}
+
 // Norms, biases and sinks.
 void fill_vectors(const weights::ModelFile& file, const JobList& jobs, std::byte* region) {
   for (const VectorJob& job : jobs.vectors) {
     auto* values = reinterpret_cast<float*>(region + job.offset);
-    *job.target = values;
     for (const MatrixView& view : job.views) {
       values = copy_values(file, view, job.add, values);
     }
@@ -121,14 +133,20 @@ std::unique_ptr<ModelWeights> load_weights(const weights::ModelFile& file, const
   const JobList& jobs = prepared.jobs;
   check_adapter_values(options.adapters);
   FATHOM_CHECK(static_cast<int64_t>(jobs.bytes) == plan.weight_bytes);
-  std::byte* region = pool.allocate(jobs.bytes).data();
-  fill_vectors(file, jobs, region);
-  file.tensors.release_all();  // small vectors all over the file have brought their folios
-  for (const MatrixJob& job : jobs.matrices) {
-    *job.target = {job.packed, job.view.n_rows, job.view.n_cols, region + job.offset,
-                   job.group_stride_bytes};
+  const std::span<std::byte> region = pool.allocate(jobs.bytes);
+  set_targets(jobs, region.data());
+  std::optional<PackedCache> cache;
+  if (!options.cache.folder.empty()) {
+    cache.emplace(options.cache, jobs);
   }
-  pack_matrices(file, jobs, region, threads, progress);
+  if (!cache || !cache->read(region, threads, progress)) {
+    fill_vectors(file, jobs, region.data());
+    file.tensors.release_all();  // small vectors all over the file have brought their folios
+    pack_matrices(file, jobs, region.data(), threads, progress);
+    if (cache) {
+      cache->write(region, threads);
+    }
+  }
   if (weights->config.tied_head) {
     weights->head.matrix = weights->embedding;
   }

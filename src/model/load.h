@@ -12,6 +12,7 @@
 #include "base/threads.h"
 #include "model/config.h"
 #include "model/lora.h"
+#include "model/packed_cache.h"
 #include "model/packer.h"
 #include "model/weights.h"
 #include "weights/model_file.h"
@@ -22,6 +23,7 @@ struct LoadOptions {
   bool as_f32 = false;                    // --compute f32: dequantize everything
   std::vector<AdapterUse> adapters = {};  // must outlive planning and loading
   bool merge_adapters = false;            // into the weights instead of beside them
+  PackedCachePlace cache = {};            // kept on disk between runs
 };
 
 // What loading will take and give, from metadata and tensor list alone.
@@ -40,8 +42,9 @@ struct LoadPlan {
 LoadPlan plan_load(const weights::ModelFile& file, const LoadOptions& options);
 
 // Packs all tensors into `pool` (weight_bytes must fit) with all threads, releasing file pages
-// behind itself. Error: kCorruptFile for a NaN or infinite scale (tensor and row named), also in an
-// adapter (named) and where an adapter was merged.
+// behind itself; or reads them from the packed cache, where it has them. Error: kCorruptFile for a
+// NaN or infinite scale (tensor and row named), also in an adapter (named) and where an adapter was
+// merged.
 std::unique_ptr<ModelWeights> load_weights(const weights::ModelFile& file, const LoadPlan& plan,
                                            const LoadOptions& options, MemoryPool& pool,
                                            ThreadPool& threads, const LoadProgress& progress);

@@ -1,4 +1,4 @@
-// --lora, --merge-lora, --override and --check-tensors from outside. Read next:
+// --lora, --merge-lora, --override, --check-tensors and --packed-cache from outside. Read next:
 // apps/fathom/weight_flags.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -43,6 +43,29 @@ std::vector<std::string> answer(const json& expected, std::vector<std::string> m
                                         "--ignore-eos", "--compute", "f32",    "-c",    "64"};
   arguments.insert(arguments.end(), more.begin(), more.end());
   return arguments;
+}
+
+TEST(WeightFlagsTest, PackedWeightsAreKeptAndGiveTheSameAnswer) {
+  const json expected = expected_of(kAdapter);
+  const test::TempFolder cache;
+  const auto run_cached = [&](std::vector<std::string> more) {
+    more.push_back("--packed-cache");
+    return test::run_program(FATHOM_PROGRAM, {.arguments = answer(expected, std::move(more)),
+                                              .environment = {"XDG_CACHE_HOME=" + cache.path()}});
+  };
+  const auto tokens_of = [](const test::ProgramResult& result) {
+    return json::parse(result.out).at("tokens");
+  };
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--lora", kAdapter, "--merge-lora"}}) {
+    const json plain = tokens_of(run(answer(expected, more)));
+    const auto first = run_cached(more);
+    EXPECT_THAT(first.err, HasSubstr("packed weights are kept in " + cache.path()));
+    EXPECT_EQ(tokens_of(first), plain);
+    const auto second = run_cached(more);
+    EXPECT_THAT(second.err, testing::Not(HasSubstr("packed weights")));
+    EXPECT_EQ(tokens_of(second), plain);
+  }
 }
 
 TEST(WeightFlagsTest, AdaptersWorkBesideAndMerged) {
