@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Runs clang-tidy on sources and remembers those that were clean, so that they are not read again.
 
-  run_tidy.py --tidy clang-tidy -p BUILD [--jobs N] SOURCE...
+  run_tidy.py --tidy clang-tidy -p BUILD [--jobs N] [--minutes N] SOURCE...
 
 A source counts as the same when its preprocessed text with comments, its command line, the .clang-tidy
 files above it and the program's version are the same, wherever the repository lies; the memory is a file
-per source in ${XDG_CACHE_HOME:-~/.cache}/fathom/tidy. Exit status 1 when clang-tidy found something.
+per source in ${XDG_CACHE_HOME:-~/.cache}/fathom/tidy. With --minutes no source is begun later than that; those left
+are named. The order is another one for every commit, so that runs in a row read all. Exit status 1 when clang-tidy
+found something.
 Called by scripts/tidy. Read next: .clang-tidy.
 """
 
@@ -17,6 +19,7 @@ import pathlib
 import shlex
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -80,7 +83,15 @@ def key_of(entry, version, root=ROOT):
     return digest.hexdigest()
 
 
+def order_for(sources, seed):
+    """The sources in an order that the seed decides."""
+    return sorted(sources, key=lambda source: hashlib.sha256(f"{seed} {source}".encode()).digest())
+
+
 def check(source, arguments, commands, version, folder):
+    """Whether the source is clean, what was said of it, and whether that was known; None: no time left."""
+    if time.monotonic() > arguments.deadline:
+        return None
     key = key_of(commands[os.path.realpath(source)], version)
     if key is not None and (folder / key).exists():
         os.utime(folder / key)
@@ -106,8 +117,10 @@ def main():
     parser.add_argument("--tidy", default="clang-tidy")
     parser.add_argument("-p", dest="build", required=True)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("sources", nargs="+")
     arguments = parser.parse_args()
+    arguments.deadline = time.monotonic() + 60 * arguments.minutes
     folder = cache_folder()
     forget_old(folder)
     version = subprocess.run([arguments.tidy, "--version"], capture_output=True).stdout
@@ -115,6 +128,8 @@ def main():
     # Kernels of other processors are not built here.
     sources = [source for source in arguments.sources if os.path.realpath(source) in commands]
     foreign = len(arguments.sources) - len(sources)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    sources = order_for(sources, head.stdout.strip())
     with ThreadPoolExecutor(arguments.jobs) as pool:
         results = list(
             pool.map(
@@ -122,9 +137,13 @@ def main():
                 sources,
             )
         )
+    left = [source for source, result in zip(sources, results) if result is None]
+    results = [result for result in results if result is not None]
     for _, text, _ in results:
         if text:
             print(text)
+    if left:
+        print(f"clang-tidy: no time for {len(left)} sources: {' '.join(left)}")
     known = sum(known for _, _, known in results)
     print(
         f"clang-tidy: {len(results) - known} sources read, {known} known to be clean, "

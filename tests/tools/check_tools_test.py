@@ -3,9 +3,11 @@
 Called by ctest (label lint). Read next: tools/check_layers.py.
 """
 
+import argparse
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -179,6 +181,17 @@ class TidyMemory(unittest.TestCase):
             else:
                 path.unlink()
         self.assertEqual(self.key(self.roots[1]), old)
+
+    def test_the_order_is_another_one_for_every_commit(self):
+        sources = [f"lib/{i}.cc" for i in range(20)]
+        first, second = (run_tidy.order_for(sources, seed) for seed in ("a1", "b2"))
+        self.assertEqual(first, run_tidy.order_for(sources[::-1], "a1"))
+        self.assertNotEqual(first, second)
+        self.assertEqual(sorted(first), sorted(second))
+
+    def test_no_source_is_begun_after_the_deadline(self):
+        past = argparse.Namespace(deadline=time.monotonic() - 1)
+        self.assertIsNone(run_tidy.check("lib/x.cc", past, {}, b"version", self.roots[0]))
 
     def test_a_broken_source_has_no_key(self):
         write(self.roots[0], "lib/x.cc", '#include "missing.h"\n')
