@@ -17,7 +17,7 @@ constexpr auto kCauses = std::to_array<CauseRow>({
     {Cause::kTooLong, 400, "invalid_request_error", "context_length_exceeded", "", "The prompt is longer than the context, or prompt and answer need more pages than there are; the message has both numbers"},
     {Cause::kNotOffered, 400, "invalid_request_error", "unsupported", "", "A field or route that Fathom knows and does not offer"},
     {Cause::kUnknownModel, 404, "invalid_request_error", "model_not_found", "", "The model is not the one that is served"},
-    {Cause::kQueueFull, 429, "rate_limit_error", "queue_full", "", "--max-queued requests wait already; Retry-After says when to come again"},
+    {Cause::kQueueFull, 429, "rate_limit_error", "queue_full", "", "--max-queued answers run or wait already; Retry-After says when to come again"},
     {Cause::kQueueTimeout, 503, "server_error", "queue_timeout", "queue_timeout", "The request waited longer than its queue_timeout_seconds, or the server's, and was never begun"},
     {Cause::kDeadline, 504, "server_error", "deadline_exceeded", "deadline", "The answer was not whole by its deadline_seconds, or the server's"},
     {Cause::kStopping, 503, "server_error", "stopping", "cancelled", "The server ends and its time to drain is over"},

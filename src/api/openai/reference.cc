@@ -1,5 +1,5 @@
 // Rows of the two tables as Markdown.
-// Called by apps/fathom and tests/src/api/openai/reference_test.cc, which compares docs/serving.md.
+// Called by tests/src/api/openai/reference_test.cc, which compares docs/serving.md.
 #include "api/openai/reference.h"
 
 #include <fmt/format.h>

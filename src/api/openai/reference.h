@@ -1,6 +1,6 @@
 // The tables of docs/serving.md, made from the tables in code.
-// Called by apps/fathom (serve --print-reference). Read next: api/openai/fields.cc,
-// api/openai/errors.cc.
+// Called by tools/serving_doc.py through tests/src/api/openai/reference_test.cc. Read next:
+// api/openai/fields.cc, api/openai/errors.cc.
 #pragma once
 
 #include <string>

@@ -13,14 +13,18 @@ Worker::~Worker() {
 }
 
 void Worker::post(std::function<void()> job) {
+  bool was_idle = false;
   {
     const std::lock_guard guard(lock_);
     if (stops_) {
       return;
     }
+    was_idle = jobs_.empty();
     jobs_.push_back(std::move(job));
   }
-  wake_.notify_one();
+  if (was_idle) {  // else the thread is awake, or about to be
+    wake_.notify_one();
+  }
 }
 
 void Worker::stop() {
