@@ -73,8 +73,8 @@ std::vector<Step> default_chain() {
 Sampler::Sampler(SamplingParams params, int64_t n_vocab)
     : params_(std::move(params)), counts_(static_cast<size_t>(n_vocab), 0) {
   std::vector<int32_t>& allowed = params_.allowed_ids;
-  std::ranges::sort(allowed);
-  allowed.erase(std::ranges::unique(allowed).begin(), allowed.end());
+  std::sort(allowed.begin(), allowed.end());
+  allowed.erase(std::unique(allowed.begin(), allowed.end()), allowed.end());
   candidates_.reserve(allowed.empty() ? static_cast<size_t>(n_vocab) : allowed.size());
 }
 
