@@ -12,6 +12,7 @@
 #include "api/session.h"
 #include "bench_ops.h"
 #include "bench_run.h"
+#include "bench_serve.h"
 #include "command.h"
 #include "machine_limits.h"
 #include "options.h"
@@ -164,7 +165,8 @@ void add_bench(CommandLine& app, Command& command) {
   auto* sub = app.add_subcommand("bench", "Measure prefill and decode against the machine");
   sub->footer(
       "Examples:\n  fathom bench -m model.gguf -p 512 -n 128 -t 2\n"
-      "  fathom bench -m model.gguf --ops          where the time of a step goes");
+      "  fathom bench -m model.gguf --ops          where the time of a step goes\n"
+      "  fathom bench serve http://localhost:8080  a server under load");
   auto flags = std::make_shared<BenchFlags>();
   add_model_flags(*sub, flags->model);
   const auto counts = in_range(int64_t{1}, int64_t{1} << 24);
@@ -183,7 +185,12 @@ void add_bench(CommandLine& app, Command& command) {
   sub->add_flag("--ops", flags->ops,
                 "Show time, memory traffic and arithmetic of every operation instead");
   add_json(*sub, flags->as_json, "Print one JSON object");
-  sub->callback([flags, &command] { command = [flags] { return bench(*flags); }; });
+  add_bench_serve(*sub, command);
+  sub->callback([flags, &command] {
+    if (!command) {  // no subcommand of its own was given
+      command = [flags] { return bench(*flags); };
+    }
+  });
 }
 
 }  // namespace fathom::app

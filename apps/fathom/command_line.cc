@@ -212,6 +212,12 @@ void CommandLine::take_settings() {
   });
 }
 
+void CommandLine::waives(const std::string& parent_option) {
+  parser_->preparse_callback([option = parser_->get_parent()->get_option(parent_option)](size_t) {
+    option->required(false);
+  });
+}
+
 void CommandLine::footer(const std::string& text) {
   parser_->footer(text);
 }

@@ -90,6 +90,9 @@ class CommandLine {
   // Errors while the line is read: UsageError for a key that is no option, a file that is no TOML.
   void take_settings();
 
+  // With this subcommand its parent's required option may be left out.
+  void waives(const std::string& parent_option);
+
   // Below the options in --help.
   void footer(const std::string& text);
 

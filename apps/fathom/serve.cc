@@ -7,11 +7,13 @@
 #include <exception>
 #include <memory>
 
+#include "api/openai/reference.h"
 #include "base/log.h"
 #include "command.h"
 #include "serve_flags.h"
 #include "serve_model.h"
 #include "signals.h"
+#include "terminal.h"
 
 namespace fathom::app {
 
@@ -70,13 +72,34 @@ int serve(ServeFlags flags) {
 
 }  // namespace
 
+namespace {
+
+// fathom serve reference: the tables of docs/serving.md, of this very build.
+void add_reference(CommandLine& serve, Command& command) {
+  auto* sub = serve.add_subcommand("reference", "Print the tables of docs/serving.md");
+  sub->waives("--model");
+  sub->callback([&command] {
+    command = [] {
+      AnswerWriter().write(api::openai::reference_tables());
+      return kExitDone;
+    };
+  });
+}
+
+}  // namespace
+
 void add_serve(CommandLine& app, Command& command) {
   auto* sub = app.add_subcommand("serve", "Answer requests of OpenAI clients");
   sub->footer(kFooter);
   auto flags = std::make_shared<ServeFlags>();
   add_serve_flags(*sub, *flags);
   sub->take_settings();
-  sub->callback([flags, &command] { command = [flags] { return serve(*flags); }; });
+  add_reference(*sub, command);
+  sub->callback([flags, &command] {
+    if (!command) {  // no subcommand of its own was given
+      command = [flags] { return serve(*flags); };
+    }
+  });
 }
 
 }  // namespace fathom::app

@@ -1,0 +1,90 @@
+// The load generator as a person calls it, on a server of fixed answers.
+// Read next: apps/fathom/bench_serve.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/http/front.h"
+#include "api/http/transport.h"
+#include "support/program.h"
+#include "support/temp_folder.h"
+
+namespace fathom::app {
+namespace {
+
+using testing::HasSubstr;
+
+class Model : public api::http::Handler {
+ public:
+  [[nodiscard]] std::span<const api::http::Route> routes() const override {
+    static constexpr api::http::Route kRoutes[] = {{"POST", "/v1/completions"},
+                                                   {"GET", "/v1/models"}};
+    return kRoutes;
+  }
+
+  void handle(api::http::Request request,
+              std::shared_ptr<api::http::Responder> responder) override {
+    if (request.path == "/v1/models") {
+      responder->reply({.body = R"({"data":[{"id":"the-model"}]})"});
+      return;
+    }
+    responder->begin_stream({});
+    responder->send("data: {\"choices\":[{\"text\":\"x\"}]}\n\n");
+    responder->send("data: {\"choices\":[{\"text\":\"y\"}]}\n\n");
+    responder->send("data: [DONE]\n\n");
+    responder->end_stream();
+  }
+};
+
+test::ProgramResult bench_serve(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"bench", "serve"});
+  return test::run_program(FATHOM_PROGRAM, {.arguments = std::move(arguments)});
+}
+
+TEST(BenchServeTest, MeasuresLevels) {
+  api::http::Front front({});
+  api::http::Transport transport({.port = 0}, front, nullptr);
+  front.set_handler(std::make_shared<Model>());
+  front.set_stage(api::http::Stage::kReady);
+  transport.start();
+  const test::TempFolder folder;
+  const std::string url = "http://127.0.0.1:" + std::to_string(transport.port());
+  const std::string page = folder.path_of("report.html");
+  const test::ProgramResult result = bench_serve(
+      {url, "--clients", "1,4", "--requests", "8", "--prompt-words", "2-4", "--html", page});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("clients"));
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 3);
+  EXPECT_THAT(test::read_text(page), HasSubstr("the-model"));
+
+  const test::ProgramResult open =
+      bench_serve({url, "--rate", "100", "--requests", "5", "--json", "--model-name", "m"});
+  EXPECT_EQ(open.status, 0) << open.err;
+  const auto json = nlohmann::json::parse(open.out);
+  EXPECT_EQ(json["model"], "m");
+  EXPECT_EQ(json["levels"][0]["good"], 5);
+  EXPECT_EQ(json["levels"][0]["rate_per_s"], 100);
+
+  front.set_stage(api::http::Stage::kDraining);
+  const test::ProgramResult failed = bench_serve({url, "--requests", "2", "--model-name", "m"});
+  EXPECT_EQ(failed.status, 1);
+  EXPECT_THAT(failed.err, HasSubstr("2 requests failed; the first: status 503"));
+}
+
+TEST(BenchServeTest, RefusesWrongUsage) {
+  EXPECT_EQ(bench_serve({}).status, 2);
+  EXPECT_EQ(bench_serve({"http://127.0.0.1:1", "--clients", "x"}).status, 2);
+  EXPECT_EQ(bench_serve({"http://127.0.0.1:1", "--clients", "1", "--rate", "1"}).status, 2);
+  EXPECT_EQ(bench_serve({"http://127.0.0.1:1", "--prompt-words", "9-3"}).status, 2);
+  EXPECT_EQ(bench_serve({"https://host"}).status, 1);
+  EXPECT_EQ(bench_serve({"http://127.0.0.1:1"}).status, 1);
+}
+
+}  // namespace
+}  // namespace fathom::app
