@@ -7,6 +7,12 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/cpu.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 namespace fathom {
 
 namespace {
@@ -96,26 +102,80 @@ double det_log(double x) {
   return std::fma(n, kLn2High, std::fma(n, kLn2Low, log_m));
 }
 
+namespace {
+
+// (e^r - 1) / r
+constexpr std::array<double, 13> kExpSeries = {1.0,
+                                               1.0 / 2.0,
+                                               1.0 / 6.0,
+                                               1.0 / 24.0,
+                                               1.0 / 120.0,
+                                               1.0 / 720.0,
+                                               1.0 / 5040.0,
+                                               1.0 / 40320.0,
+                                               1.0 / 362880.0,
+                                               1.0 / 3628800.0,
+                                               1.0 / 39916800.0,
+                                               1.0 / 479001600.0,
+                                               1.0 / 6227020800.0};
+constexpr double kSmallestExponent = -87.0;
+
+}  // namespace
+
 double det_exp(double x) {
   const double n = round_to_integer(x * kLog2E);
   const double r = std::fma(-n, kLn2Low, std::fma(-n, kLn2High, x));
-  static constexpr std::array<double, 13> kC = {1.0,
-                                                1.0 / 2.0,
-                                                1.0 / 6.0,
-                                                1.0 / 24.0,
-                                                1.0 / 120.0,
-                                                1.0 / 720.0,
-                                                1.0 / 5040.0,
-                                                1.0 / 40320.0,
-                                                1.0 / 362880.0,
-                                                1.0 / 3628800.0,
-                                                1.0 / 39916800.0,
-                                                1.0 / 479001600.0,
-                                                1.0 / 6227020800.0};
-  const double p = std::fma(r, horner(kC, r), 1.0);
+  const double p = std::fma(r, horner(kExpSeries, r), 1.0);
   const auto scale =
       std::bit_cast<double>(static_cast<uint64_t>(static_cast<int64_t>(n) + 1023) << 52);
   return p * scale;
+}
+
+namespace {
+
+void exp_one_by_one(const double* x, int64_t n, double* y) {
+  for (int64_t i = 0; i < n; ++i) {
+    y[i] = x[i] >= kSmallestExponent ? det_exp(x[i]) : 0.0;
+  }
+}
+
+#if defined(__x86_64__)
+// The steps of det_exp in four lanes; n / 4 * 4 values.
+__attribute__((target("avx2,fma"))) void exp_by_fours(const double* x, int64_t n, double* y) {
+  const __m256d magic = _mm256_set1_pd(kRoundMagic);
+  for (int64_t i = 0; i + 4 <= n; i += 4) {
+    const __m256d v = _mm256_loadu_pd(x + i);
+    const __m256d seen = _mm256_cmp_pd(v, _mm256_set1_pd(kSmallestExponent), _CMP_GE_OQ);
+    // its lowest bits are the rounded integer
+    const __m256d shifted = _mm256_add_pd(_mm256_mul_pd(v, _mm256_set1_pd(kLog2E)), magic);
+    const __m256d m = _mm256_sub_pd(shifted, magic);
+    __m256d r = _mm256_fnmadd_pd(m, _mm256_set1_pd(kLn2High), v);
+    r = _mm256_fnmadd_pd(m, _mm256_set1_pd(kLn2Low), r);
+    __m256d sum = _mm256_set1_pd(kExpSeries.back());
+    for (size_t c = kExpSeries.size() - 1; c > 0; --c) {
+      sum = _mm256_fmadd_pd(sum, r, _mm256_set1_pd(kExpSeries[c - 1]));
+    }
+    const __m256d p = _mm256_fmadd_pd(r, sum, _mm256_set1_pd(1.0));
+    const __m256i exponent =
+        _mm256_add_epi64(_mm256_castpd_si256(shifted), _mm256_set1_epi64x(1023));
+    const __m256d scale = _mm256_castsi256_pd(_mm256_slli_epi64(exponent, 52));
+    _mm256_storeu_pd(y + i, _mm256_and_pd(_mm256_mul_pd(p, scale), seen));
+  }
+}
+#endif
+
+}  // namespace
+
+void det_exp_many(const double* x, int64_t n, double* y) {
+  int64_t done = 0;
+#if defined(__x86_64__)
+  static const bool kHasFma = detect_cpu().avx2;
+  if (kHasFma) {
+    exp_by_fours(x, n, y);
+    done = n / 4 * 4;
+  }
+#endif
+  exp_one_by_one(x + done, n - done, y + done);
 }
 
 double det_pow(double base, double exponent) {

@@ -17,11 +17,7 @@ namespace {
 void add_logprobs(std::vector<Candidate>& candidates, float drawn_value, int n_best,
                   Sampled& sampled) {
   const float best = best_value(candidates);
-  double total = 0.0;
-  for (const auto& [id, value] : candidates) {
-    total += weight_of(value, best);
-  }
-  const double log_total = det_log(total);
+  const double log_total = det_log(total_weight(candidates, best));
   const auto logprob_of = [&](float value) {
     const double below =
         value == best ? 0.0 : static_cast<double>(value) - static_cast<double>(best);

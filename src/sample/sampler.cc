@@ -3,6 +3,7 @@
 #include "sample/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -30,20 +31,18 @@ float without_nan(float value) {
 // drawn. Sums run in the order of the candidates, which the chain fixed.
 int32_t draw(const std::vector<Candidate>& candidates, double u) {
   const float best = best_value(candidates);
-  double total = 0.0;
-  for (const auto& [id, value] : candidates) {
-    total += weight_of(value, best);
-  }
-  const double point = u * total;
+  const double point = u * total_weight(candidates, best);
   double sum = 0.0;
   int32_t last = candidates.front().first;
-  for (const auto& [id, value] : candidates) {
-    const double weight = weight_of(value, best);
-    sum += weight;
-    if (weight > 0.0) {
-      last = id;
-      if (sum > point) {
-        return id;
+  std::array<double, 256> weights;
+  for (size_t start = 0; start < candidates.size(); start += weights.size()) {
+    const size_t n = std::min(weights.size(), candidates.size() - start);
+    weights_of(candidates.data() + start, n, best, weights.data());
+    for (size_t i = 0; i < n; ++i) {
+      sum += weights[i];
+      last = weights[i] > 0.0 ? candidates[start + i].first : last;
+      if (weights[i] > 0.0 && sum > point) {
+        return last;
       }
     }
   }

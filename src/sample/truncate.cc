@@ -3,6 +3,7 @@
 #include "sample/truncate.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -13,7 +14,7 @@ namespace fathom::sample {
 
 namespace {
 
-constexpr double kSmallestExponent = -87.0;
+constexpr size_t kChunk = 256;        // weights at a time
 constexpr size_t kFirstSorted = 256;  // top-p sorts this many first, then four times as many
 
 // The k best of a few: a heap whose front is the worst one kept. Most of a large vocabulary fails
@@ -35,11 +36,33 @@ void keep_by_heap(std::vector<Candidate>& candidates, size_t k) {
 }  // namespace
 
 double weight_of(float value, float best) {
-  if (value == best) {
-    return 1.0;
+  const Candidate candidate = {0, value};
+  double weight = 0.0;
+  weights_of(&candidate, 1, best, &weight);
+  return weight;
+}
+
+void weights_of(const Candidate* candidates, size_t n, float best, double* weights) {
+  for (size_t i = 0; i < n; ++i) {
+    // The difference of equal infinities is NaN.
+    weights[i] = candidates[i].second == best
+                     ? 0.0
+                     : static_cast<double>(candidates[i].second) - static_cast<double>(best);
   }
-  const double exponent = static_cast<double>(value) - static_cast<double>(best);
-  return exponent >= kSmallestExponent ? det_exp(exponent) : 0.0;
+  det_exp_many(weights, static_cast<int64_t>(n), weights);
+}
+
+double total_weight(const std::vector<Candidate>& candidates, float best) {
+  std::array<double, kChunk> weights;
+  double total = 0.0;
+  for (size_t start = 0; start < candidates.size(); start += kChunk) {
+    const size_t n = std::min(kChunk, candidates.size() - start);
+    weights_of(candidates.data() + start, n, best, weights.data());
+    for (size_t i = 0; i < n; ++i) {
+      total += weights[i];
+    }
+  }
+  return total;
 }
 
 float best_value(const std::vector<Candidate>& candidates) {
@@ -70,11 +93,7 @@ void keep_top_p(std::vector<Candidate>& candidates, float p) {
     return;
   }
   const float best = best_value(candidates);
-  double total = 0.0;
-  for (const auto& [id, value] : candidates) {
-    total += weight_of(value, best);
-  }
-  const double wanted = static_cast<double>(p) * total;
+  const double wanted = static_cast<double>(p) * total_weight(candidates, best);
   double sum = 0.0;
   size_t sorted = 0;
   for (size_t kept = 0; kept < candidates.size(); ++kept) {
@@ -99,9 +118,17 @@ void keep_min_p(std::vector<Candidate>& candidates, float min_p) {
     return;
   }
   const float best = best_value(candidates);
-  std::erase_if(candidates, [&](const Candidate& candidate) {
-    return weight_of(candidate.second, best) < static_cast<double>(min_p);
-  });
+  std::array<double, kChunk> weights;
+  size_t n_kept = 0;
+  for (size_t start = 0; start < candidates.size(); start += kChunk) {
+    const size_t n = std::min(kChunk, candidates.size() - start);
+    weights_of(candidates.data() + start, n, best, weights.data());
+    for (size_t i = 0; i < n; ++i) {
+      candidates[n_kept] = candidates[start + i];
+      n_kept += weights[i] < static_cast<double>(min_p) ? 0 : 1;
+    }
+  }
+  candidates.resize(n_kept);
 }
 
 }  // namespace fathom::sample

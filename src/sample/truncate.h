@@ -21,6 +21,12 @@ inline bool ranks_before(const Candidate& a, const Candidate& b) {
 // (the engine's exp). An infinite best gives 1 to its equals and 0 to all others.
 double weight_of(float value, float best);
 
+// weights[n] of the first candidates; the same bits as weight_of.
+void weights_of(const Candidate* candidates, size_t n, float best, double* weights);
+
+// Sum of the weights of all candidates, in their order.
+double total_weight(const std::vector<Candidate>& candidates, float best);
+
 // Largest value; candidates must not be empty.
 float best_value(const std::vector<Candidate>& candidates);
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
+#include <vector>
 
 namespace fathom {
 namespace {
@@ -54,6 +56,23 @@ TEST(DetMath, LogExpAndPow) {
     const double exponent = 2 * unit() - 1;
     const long double power = std::pow(static_cast<long double>(base), exponent);
     ASSERT_LE(std::fabs(det_pow(base, exponent) / power - 1), 1e-14L) << base << ' ' << exponent;
+  }
+}
+
+// Every remainder of four, values at and beyond the edge, in place.
+TEST(DetMath, ExpOfManyEqualsExpOfOne) {
+  std::vector<double> x = {
+      0.0,      -0.0,           -87.0, -87.00001,    -1e30,
+      -0x1p-60, -std::log(2.0), -0.5,  std::nan(""), -std::numeric_limits<double>::infinity()};
+  for (int i = 0; i < 5000; ++i) {
+    x.push_back(-static_cast<double>(i) * 0.0175 - 1e-7 * (i % 13));
+  }
+  for (size_t n : {size_t{0}, size_t{1}, size_t{2}, size_t{3}, size_t{4}, size_t{7}, x.size()}) {
+    std::vector<double> y(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(n));
+    det_exp_many(y.data(), static_cast<int64_t>(n), y.data());
+    for (size_t i = 0; i < n; ++i) {
+      ASSERT_EQ(y[i], x[i] >= -87.0 ? det_exp(x[i]) : 0.0) << x[i];
+    }
   }
 }
 

@@ -39,6 +39,22 @@ std::vector<Candidate> many(int32_t count) {
   return candidates;
 }
 
+TEST(TruncateTest, WeightsOfManyAreThoseOfEach) {
+  std::vector<Candidate> candidates = many(601);
+  candidates[5].second = -kInfinity;
+  candidates[6].second = -1000.0F;
+  for (const float best : {best_value(candidates), kInfinity}) {
+    std::vector<double> weights(candidates.size());
+    weights_of(candidates.data(), candidates.size(), best, weights.data());
+    double sum = 0.0;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      ASSERT_EQ(weights[i], weight_of(candidates[i].second, best)) << i;
+      sum += weights[i];
+    }
+    EXPECT_EQ(total_weight(candidates, best), sum);
+  }
+}
+
 TEST(TruncateTest, TopKKeepsTheBestAndBreaksTiesByLowerId) {
   auto candidates = quarters();
   keep_top_k(candidates, 3);
