@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/session.h"
+#include "base/error.h"
 #include "bench_ops.h"
 #include "bench_run.h"
 #include "bench_serve.h"
@@ -46,6 +47,7 @@ struct Rates {
 
 struct BenchResult {
   Rates prefill, decode;
+  Rates depth;  // reading what decode begins behind
   Bandwidth bandwidth;
   double peak_ops_per_s = 0;
 };
@@ -54,11 +56,14 @@ BenchResult measure(const BenchFlags& flags, api::Session& session) {
   BenchResult result;
   BandwidthProbe probe(session.threads());
   run_seconds(session, flags.n_prompt, 2);  // warm-up
+  const auto n_tokens = static_cast<double>(flags.n_generate * flags.n_sequences);
   for (int round = 0; round < flags.repetitions; ++round) {
     result.prefill.samples.push_back(static_cast<double>(flags.n_prompt) /
                                      run_seconds(session, flags.n_prompt, 1));
-    result.decode.samples.push_back(static_cast<double>(flags.n_generate) /
-                                    run_seconds(session, 1, flags.n_generate));
+    const DecodeSeconds seconds = decode_seconds(session, flags);
+    result.decode.samples.push_back(n_tokens / seconds.decode);
+    result.depth.samples.push_back(static_cast<double>(flags.depth * flags.n_sequences) /
+                                   seconds.prompts);
     probe.measure();
     result.peak_ops_per_s = std::max(result.peak_ops_per_s,
                                      measure_ops_per_s(session.threads(), session.dispatch().isa));
@@ -89,11 +94,14 @@ std::vector<Phase> phases_of(const BenchFlags& flags, api::Session& session,
   const double prompt_values = values - head + head / static_cast<double>(flags.n_prompt);
   const double kv_bytes =
       static_cast<double>(kv::pool_bytes(session.pages().shape(), 1)) / kPageTokens;
+  const double positions = static_cast<double>(std::max<int64_t>(1, flags.depth)) +
+                           0.5 * static_cast<double>(flags.n_generate);
   const double chunk =
       static_cast<double>(std::min<int64_t>(flags.n_prompt, session.model().limits().max_tokens));
-  return {{"prefill", &result.prefill, token_bytes / chunk, 2.0 * prompt_values},
-          {"decode", &result.decode,
-           token_bytes + kv_bytes * 0.5 * static_cast<double>(flags.n_generate), 2.0 * values}};
+  return {
+      {"prefill", &result.prefill, token_bytes / chunk, 2.0 * prompt_values},
+      {"decode", &result.decode,
+       token_bytes / static_cast<double>(flags.n_sequences) + kv_bytes * positions, 2.0 * values}};
 }
 
 std::string bench_json(const BenchFlags& flags, api::Session& session, const BenchResult& result) {
@@ -104,11 +112,16 @@ std::string bench_json(const BenchFlags& flags, api::Session& session, const Ben
       {"threads", session.threads().n_threads()},
       {"n_prompt", flags.n_prompt},
       {"n_generate", flags.n_generate},
+      {"n_sequences", flags.n_sequences},
+      {"depth", flags.depth},
       {"repetitions", flags.repetitions},
       {"load_s", session.figures().load_s},
       {"bandwidth",
        {{"bytes_per_s", result.bandwidth.bytes_per_s}, {"streams", result.bandwidth.streams}}},
       {"peak_ops_per_s", result.peak_ops_per_s}};
+  if (flags.depth > 0) {
+    object["depth_tok_s"] = {{"mean", result.depth.mean()}, {"samples", result.depth.samples}};
+  }
   for (const Phase& phase : phases_of(flags, session, result)) {
     const std::string name = phase.name;
     object[name + "_tok_s"] = {{"mean", phase.rates->mean()},
@@ -142,9 +155,15 @@ void print_result(const BenchFlags& flags, api::Session& session, const BenchRes
 }
 
 int bench(BenchFlags flags) {
-  // A request of n tokens uses n positions, and decode starts after one token.
-  flags.model.context = std::max({flags.n_prompt + 2, flags.n_generate + 1});
+  if (flags.ops && (flags.n_sequences > 1 || flags.depth > 0)) {
+    fail(
+        ErrorCode::kInvalidArgument,
+        "bench: --ops shows one sequence from an empty context; leave --sequences and --depth out");
+  }
+  // A request of n tokens uses n positions.
+  flags.model.context = std::max(flags.n_prompt + 2, decode_context(flags));
   api::SessionOptions options = session_options(flags.model);
+  options.max_sequences = flags.n_sequences;
   options.profile_ops = flags.ops;
   const auto session = api::Session::open(options);
   if (flags.ops) {
@@ -174,8 +193,17 @@ void add_bench(CommandLine& app, Command& command) {
       ->check(counts)
       ->capture_default_str()
       ->type_name("N");
-  sub->add_option("-n,--n-gen", flags->n_generate, "Tokens to generate, from an empty context")
+  sub->add_option("-n,--n-gen", flags->n_generate, "Tokens to generate in every sequence")
       ->check(counts)
+      ->capture_default_str()
+      ->type_name("N");
+  sub->add_option("--sequences", flags->n_sequences, "Sequences that decode side by side")
+      ->check(in_range(1, 512))
+      ->capture_default_str()
+      ->type_name("N");
+  sub->add_option("--depth", flags->depth,
+                  "Tokens that each of them holds before decode is measured")
+      ->check(in_range(0, int64_t{1} << 24))
       ->capture_default_str()
       ->type_name("N");
   sub->add_option("-r,--repetitions", flags->repetitions, "Rounds")

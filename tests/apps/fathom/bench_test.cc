@@ -41,6 +41,25 @@ TEST(BenchTest, JsonAndTextHaveBothPhasesAndBothLimits) {
   }
 }
 
+TEST(BenchTest, SeveralSequencesAtADepth) {
+  const test::TempFolder folder;
+  const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  std::vector<std::string> arguments = {"bench", "-m",      model, "-p",    "20",
+                                        "-n",    "5",       "-r",  "1",     "--sequences",
+                                        "3",     "--depth", "40",  "--json"};
+  const auto result = test::run_program(FATHOM_PROGRAM, {.arguments = arguments});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const json object = json::parse(result.out);
+  EXPECT_EQ(object["n_sequences"], 3);
+  EXPECT_EQ(object["depth"], 40);
+  EXPECT_GT(object["depth_tok_s"]["mean"], 0.0);
+  EXPECT_GT(object["decode_tok_s"]["mean"], 0.0);
+  arguments.emplace_back("--ops");
+  const auto refused = test::run_program(FATHOM_PROGRAM, {.arguments = arguments});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("--sequences"));
+}
+
 TEST(BenchTest, OperationsAddUpToTheStep) {
   const test::TempFolder folder;
   const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
