@@ -144,10 +144,10 @@ void add_cache_flags(CommandLine& app, ModelFlags& flags) {
 
 void add_kv_type(CommandLine& app, std::string& kv_type) {
   app.add_option("--kv-type", kv_type,
-                 "Type of the KV cache (default: bf16, with --compute f32: f32)")
+                 "Type of the KV cache (default: bf16, with --compute f32: f32); int8 takes half")
       ->check(
           [](const std::string& text) { return message_of([&] { kv::parse_page_type(text); }); })
-      ->type_name("bf16|f32");
+      ->type_name("bf16|f32|int8");
 }
 
 void add_attention_flag(CommandLine& app, ModelFlags& flags) {

@@ -43,7 +43,7 @@ std::vector<Entry> make_entries() {
   static constexpr std::array<std::string_view, kNumActivations> kActivations = {
       "silu", "gelu_tanh", "gelu_erf", "relu", "relu2", "quick_gelu"};
   static constexpr std::array<std::string_view, 2> kRopes = {"halves", "pairs"};
-  static constexpr std::array<std::string_view, kNumPageTypes> kPages = {"bf16", "f32"};
+  static constexpr std::array<std::string_view, kNumPageTypes> kPages = {"bf16", "f32", "int8"};
   List list;
   list.by_packed_type(Family::kMatmulFew, offsetof(KernelTable, matmul_few));
   list.by_packed_type(Family::kMatmulMany, offsetof(KernelTable, matmul_many));

@@ -22,9 +22,7 @@ struct Case {
 constexpr int64_t kFirstPosition = 512;
 
 int64_t page_bytes(int page_type, int dim) {
-  const bool is_bf16 = page_type == static_cast<int>(PageType::kBF16);
-  const int64_t padded = dim + (is_bf16 ? dim & 1 : 0);
-  return kPageTokens * padded * (is_bf16 ? 2 : 4);
+  return page_half_bytes(static_cast<PageType>(page_type), dim);
 }
 
 // The keys that row r sees: all, a window, none, one, up to itself ...

@@ -88,7 +88,7 @@ enum class RopeStyle : uint8_t { kHalves, kPairs };  // i with i + d/2, or 2i wi
 // One span (at most 512 positions, 8 pages) of one KV head for `n_rows` query rows. State per row:
 // maximum m, sum l, output o [value_dim]; the kernel sets it for this span alone.
 struct AttendArgs {
-  const float* q = nullptr;  // [n_rows][q_stride]: bf16 pages: bf16-rounded values; f32: as is
+  const float* q = nullptr;  // [n_rows][q_stride]: bf16 pages: bf16-rounded values; others: as is
   int64_t q_stride = 0;
   int n_rows = 0;                       // 1..64
   int head_dim = 0;                     // of Q and K, at most 576
@@ -111,8 +111,6 @@ struct AttendArgs {
 
 inline constexpr int kAttendScratchBytes = 512 * 1024;
 inline constexpr float kAttendMaxStart = -1e30F;  // the running maximum's finite start
-
-inline constexpr int kNumPageTypes = 2;
 
 struct KernelTable {
   // Matrix products by packed type, few (1..4) and many rows.
@@ -153,7 +151,8 @@ struct KernelTable {
   // Rotates the first 2 * n_pairs elements of x with cos/sin [n_pairs].
   void (*rope[2])(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept = {};
 
-  // One token's K (V) of one head, [head_dim] ([value_dim]) f32, into slot 0..63 of a page.
+  // One token's K (V) of one head, [head_dim] ([value_dim]) f32, into slot 0..63 of a page. int8:
+  // Inf or NaN among them gives zero codes and a NaN scale, so that what reads them is NaN as well.
   void (*write_k[kNumPageTypes])(const float* x, int head_dim, int slot,
                                  std::byte* page) noexcept = {};
   void (*write_v[kNumPageTypes])(const float* x, int head_dim, int slot,

@@ -37,6 +37,11 @@ struct PageReader {
     if (type == PageType::kF32) {
       return reinterpret_cast<const float*>(k)[(slot / 16 * head_dim + d) * 16 + slot % 16];
     }
+    if (type == PageType::kInt8) {
+      const int quads = padded_dims(type, head_dim) / 4;
+      const int at = (slot / 16 * quads + d / 4) * 64 + slot % 16 * 4 + d % 4;
+      return code(k, at) * scale(k, head_dim, slot);
+    }
     const int n_pairs = (head_dim + 1) / 2;
     const int at = (slot / 16 * n_pairs + d / 2) * 32 + slot % 16 * 2 + d % 2;
     return bf16_to_f32(reinterpret_cast<const uint16_t*>(k)[at]);
@@ -46,8 +51,22 @@ struct PageReader {
     if (type == PageType::kF32) {
       return reinterpret_cast<const float*>(v)[slot * value_dim + d];
     }
+    if (type == PageType::kInt8) {
+      const int at = (slot / 4 * padded_dims(type, value_dim) + d) * 4 + slot % 4;
+      return code(v, at) * scale(v, value_dim, slot);
+    }
     const int at = (slot / 2 * ((value_dim + 1) / 2 * 2) + d) * 2 + slot % 2;
     return bf16_to_f32(reinterpret_cast<const uint16_t*>(v)[at]);
+  }
+
+  static float code(const std::byte* codes, int at) {
+    return static_cast<float>(static_cast<int8_t>(codes[at]));
+  }
+
+  // The scales follow the codes.
+  static float scale(const std::byte* codes, int dim, int slot) {
+    const int64_t at = int64_t{kPageTokens} * padded_dims(PageType::kInt8, dim);
+    return reinterpret_cast<const float*>(codes + at)[slot];
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <string>
 
 #include "base/error.h"
@@ -11,34 +12,31 @@ namespace fathom::kv {
 
 namespace {
 
-// K or V of one head in one page, `dim` values a position.
-int64_t half_bytes(PageType type, int dim) {
-  const int64_t padded = type == PageType::kBF16 ? (int64_t{dim} + 1) / 2 * 2 : dim;
-  return kPageTokens * padded * (type == PageType::kBF16 ? 2 : 4);
-}
+constexpr std::array<std::string_view, kNumPageTypes> kNames = {"bf16", "f32", "int8"};
 
 }  // namespace
 
 std::string_view name_of(PageType type) {
-  return type == PageType::kBF16 ? "bf16" : "f32";
+  return kNames[static_cast<size_t>(type)];
 }
 
 PageType parse_page_type(std::string_view name) {
-  for (const PageType type : {PageType::kBF16, PageType::kF32}) {
-    if (name == name_of(type)) {
+  for (const PageType type : {PageType::kBF16, PageType::kF32, PageType::kInt8}) {
+    const bool is_other_name = type == PageType::kInt8 && (name == "q8" || name == "q8_0");
+    if (name == name_of(type) || is_other_name) {
       return type;
     }
   }
   fail(ErrorCode::kUnsupported,
-       fmt::format("KV page type '{}' is not one of bf16, f32", std::string(name)));
+       fmt::format("KV page type '{}' is not one of bf16, f32, int8", std::string(name)));
 }
 
 int64_t key_bytes(const PageShape& shape) {
-  return half_bytes(shape.type, shape.head_dim);
+  return page_half_bytes(shape.type, shape.head_dim);
 }
 
 int64_t value_bytes(const PageShape& shape) {
-  return half_bytes(shape.type, shape.value_dim);
+  return page_half_bytes(shape.type, shape.value_dim);
 }
 
 int64_t page_layer_bytes(const PageShape& shape) {

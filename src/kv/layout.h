@@ -19,11 +19,11 @@ struct PageShape {
   int value_dim = 0;  // of V
 };
 
-// "bf16", "f32"
+// "bf16", "f32", "int8"
 std::string_view name_of(PageType type);
 
-// The inverse. Error: kUnsupported for types that other programs have (f16, q8_0, q4_0), with the
-// list of ours.
+// The inverse; int8 is also known as q8 and q8_0. Error: kUnsupported for types that other programs
+// have (f16, q4_0), with the list of ours.
 PageType parse_page_type(std::string_view name);
 
 // Bytes of K, and of V, of one head in one page: multiples of 64.

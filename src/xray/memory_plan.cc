@@ -33,12 +33,16 @@ PlanLine weights_line(const PlanInput& input) {
 
 PlanLine kv_line(const PlanInput& input, const kv::PageShape& shape) {
   const int64_t pages = input.max_sequences * kv::pages_for(input.context);
-  return {
-      "kv",
-      fmt::format("{} layers x {} KV heads x {} x 2 (K, V) x {} B x {} tokens ({} pages of {})",
-                  shape.n_layers, shape.n_kv_heads, shape.head_dim,
-                  shape.type == PageType::kBF16 ? 2 : 4, pages * kPageTokens, pages, kPageTokens),
-      kv::pool_bytes(shape, pages)};
+  // A token's int8 codes have a scale of 4 bytes beside them.
+  const std::string values = shape.type == PageType::kInt8
+                                 ? fmt::format("({} + 4)", padded_dims(shape.type, shape.head_dim))
+                                 : fmt::format("{}", shape.head_dim);
+  const int value_bytes = shape.type == PageType::kBF16 ? 2 : shape.type == PageType::kF32 ? 4 : 1;
+  return {"kv",
+          fmt::format("{} layers x {} KV heads x {} x 2 (K, V) x {} B x {} tokens ({} pages of {})",
+                      shape.n_layers, shape.n_kv_heads, values, value_bytes, pages * kPageTokens,
+                      pages, kPageTokens),
+          kv::pool_bytes(shape, pages)};
 }
 
 PlanLine scratch_line(const PlanInput& input) {

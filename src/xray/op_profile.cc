@@ -49,13 +49,13 @@ Cost row_cost(const PackedMatrix& table, size_t n_rows) {
 Cost attend_cost(const ops::Attend& job) {
   Cost cost;
   const double head_values = job.pages.head_dim + job.pages.value_dim;
-  const double value_bytes = job.pages.type == PageType::kF32 ? 4.0 : 2.0;
+  const auto head_page = static_cast<double>(page_half_bytes(job.pages.type, job.pages.head_dim) +
+                                             page_half_bytes(job.pages.type, job.pages.value_dim));
   for (const ops::SequenceRows& rows : job.sequences) {
     const int64_t end = rows.first_position + rows.n_rows;
     const int64_t begin =
         job.window > 0 ? std::max<int64_t>(0, rows.first_position + 1 - job.window) : 0;
-    cost.bytes +=
-        static_cast<double>(end - begin) * job.pages.n_kv_heads * head_values * value_bytes;
+    cost.bytes += static_cast<double>(end - begin) / kPageTokens * job.pages.n_kv_heads * head_page;
     double seen = 0;
     for (int64_t position = rows.first_position; position < end; ++position) {
       seen +=

@@ -3,10 +3,12 @@
 // lanes/float_matmul.h (both products are its register blocks).
 //
 // Per page: the list of rows that see some of it; scores of blocks of rows x 64 tokens into p; the
-// softmax step row by row; o = o * c + p V by blocks of rows. K and V are widened once per
-// block of rows: for the query heads of one KV head in decode, for kFloatRows rows in prefill.
+// softmax step row by row; o = o * c + p V by blocks of rows. bf16 K and V are widened once per
+// block of rows: for the query heads of one KV head in decode, for kFloatRows rows in prefill; int8
+// ones once for all rows, into a panel of f32 (lanes/attend_int8.h).
 #pragma once
 
+#include "kernels/lanes/attend_int8.h"
 #include "kernels/lanes/float_matmul.h"
 #include "kernels/lanes/math.h"
 #include "kernels/table.h"
@@ -23,6 +25,7 @@ template <class L, PageType kPage>
 class AttendSpan {
   using F = typename L::F;
   static constexpr bool kIsBf16 = kPage == PageType::kBF16;
+  static constexpr bool kIsInt8 = kPage == PageType::kInt8;
   static constexpr int kStepDims = kIsBf16 ? 2 : 1;  // dims (K) or tokens (V) in a weight vector
   static constexpr int kRows = L::kFloatRows;
 
@@ -38,7 +41,8 @@ class AttendSpan {
     alignas(64) float p[kAttendMaxRows][kPageTokens];  // scores, then probabilities, of active rows
     alignas(64) float o[kAttendMaxRows * kAttendMaxDim];
     alignas(64) float q[kAttendMaxRows * (kAttendMaxDim + 2)];  // odd head_dim: rows padded to even
-    alignas(64) std::byte v_tail[kPageTokens / kStepDims * 64];  // last dims when not 16
+    alignas(64) std::byte v_tail[kPageTokens / kStepDims * 64];          // last dims when not 16
+    alignas(64) float panel[kIsInt8 ? kAttendMaxDim * kPageTokens : 1];  // widened K or V
     float correction[kAttendMaxRows];  // m - m' of active rows, then its exp
     float sum[kAttendMaxRows];         // of the page's probabilities
     ActiveRow active[kAttendMaxRows];
@@ -50,8 +54,8 @@ class AttendSpan {
   explicit AttendSpan(const AttendArgs& a)
       : a_(a),
         s_(*reinterpret_cast<Scratch*>(a.scratch)),
-        dims_(kIsBf16 ? a.head_dim + a.head_dim % 2 : a.head_dim),
-        value_dims_(kIsBf16 ? a.value_dim + a.value_dim % 2 : a.value_dim),
+        dims_(padded_dims(kPage, a.head_dim)),
+        value_dims_(padded_dims(kPage, a.value_dim)),
         dim_vectors_((a.value_dim + 15) / 16),
         q_(a.q),
         q_stride_(a.q_stride) {}
@@ -85,7 +89,7 @@ class AttendSpan {
 
   // K holds a zero beside the last of an odd number of dims; q must as well.
   void pad_queries() {
-    if (dims_ == a_.head_dim) {
+    if (kIsInt8 || dims_ == a_.head_dim) {
       return;
     }
     for (int r = 0; r < a_.n_rows; ++r) {
@@ -118,13 +122,17 @@ class AttendSpan {
     const int64_t start = a_.first_position + static_cast<int64_t>(page) * kPageTokens;
     const std::byte* const next_k = next_of(a_.k, page);
     const std::byte* const next_v = next_of(a_.v, page);
-    for (int i = 0; i < n_active_; i += kRows) {
-      with_constant<kRows>(n_active_ - i < kRows ? n_active_ - i : kRows, [&](auto rows) {
-        scores<decltype(rows)::value>(i, a_.k[page], i == 0 ? next_k : nullptr);
-      });
+    if constexpr (kIsInt8) {
+      int8_scores(a_.k[page], next_k);
+    } else {
+      for (int i = 0; i < n_active_; i += kRows) {
+        with_constant<kRows>(n_active_ - i < kRows ? n_active_ - i : kRows, [&](auto rows) {
+          scores<decltype(rows)::value>(i, a_.k[page], i == 0 ? next_k : nullptr);
+        });
+      }
     }
     for (int i = 0; i < n_active_; ++i) {
-      softmax(i, start);
+      softmax(i, start, a_.v[page]);
     }
     for (int i = 0; i < n_active_; i += 16) {
       L::store(s_.correction + i, exp_lanes<L>(L::load(s_.correction + i)));
@@ -132,6 +140,10 @@ class AttendSpan {
     for (int i = 0; i < n_active_; ++i) {
       const int row = s_.active[i].row;
       a_.l[row] = a_.l[row] * s_.correction[i] + s_.sum[i];
+    }
+    if constexpr (kIsInt8) {
+      int8_values(a_.v[page], next_v);
+      return;
     }
     copy_tail(a_.v[page]);
     for (int i = 0; i < n_active_; i += kRows) {
@@ -146,13 +158,15 @@ class AttendSpan {
     return a_.n_rows <= kFewAttendRows && page + 1 < a_.n_pages ? pages[page + 1] : nullptr;
   }
 
-  // With one or two rows, four vectors keep both FMA ports busy.
-  static constexpr int vectors_for(int rows) { return rows <= 2 ? 4 : L::kVectors; }
+  // With one or two rows, more vectors keep both FMA ports busy.
+  static constexpr int vectors_for(int rows) {
+    return rows == 1 ? L::kOneRowVectors : rows == 2 ? L::kTwoRowVectors : L::kVectors;
+  }
 
   // p[i + m][64] = q . k of active rows i .. i + kR - 1.
   template <int kR>
   void scores(int i, const std::byte* k, const std::byte* next) {
-    constexpr int kV = L::kVectors == 1 ? 1 : vectors_for(kR);
+    constexpr int kV = vectors_for(kR);
     constexpr int kBlockSteps = quant::kBlockK / kStepDims;
     const int n_steps = dims_ / kStepDims;
     const int64_t vector_stride = static_cast<int64_t>(n_steps) * 64;
@@ -203,9 +217,9 @@ class AttendSpan {
     }
   }
 
-  // p of active row i from scores to probabilities; the row's m, sum and m - m'. `start`: the
-  // position of slot 0.
-  void softmax(int i, int64_t start) {
+  // p of active row i from scores to probabilities (int8: times the scales of `v`); the row's m,
+  // sum and m - m'. `start`: the position of slot 0.
+  void softmax(int i, int64_t start, const std::byte* v_page) {
     const ActiveRow& active = s_.active[i];
     float* const p = s_.p[i];
     const bool sees_all = active.first == 0 && active.last == kPageTokens - 1;
@@ -229,7 +243,12 @@ class AttendSpan {
       F e = exp_lanes<L>(L::sub(score[v], L::set1(m)));
       e = kIsBf16 ? round_bf16_lanes<L>(e) : e;
       e = sees_all ? e : L::select(visible(active, v), e, L::zero());
-      L::store(p + 16 * v, e);
+      if constexpr (kIsInt8) {
+        const auto* const scales = reinterpret_cast<const float*>(v_page + scales_at(value_dims_));
+        L::store(p + 16 * v, L::mul(e, L::load(scales + 16 * v)));
+      } else {
+        L::store(p + 16 * v, e);
+      }
       sum = v == 0 ? e : L::add(sum, e);
     }
     s_.correction[i] = a_.m[active.row] - m;
@@ -266,7 +285,7 @@ class AttendSpan {
   // o = o * correction + p V of active rows i .. i + kR - 1.
   template <int kR>
   void values(int i, const std::byte* v, const std::byte* next) {
-    constexpr int kV = L::kVectors == 1 ? 1 : vectors_for(kR);
+    constexpr int kV = vectors_for(kR);
     const int whole = a_.value_dim / 16;
     int n = 0;
     for (; n + kV <= whole; n += kV) {
@@ -314,6 +333,96 @@ class AttendSpan {
       for (int j = 0; j < kV; ++j) {
         L::store(o_of(s_.active[i + m].row) + (n + j) * 16, o[j][m]);
       }
+    }
+  }
+
+  static int64_t scales_at(int dims) { return static_cast<int64_t>(dims) * kPageTokens; }
+
+  // p[row][64] = (q . k) * scale of the key, for all active rows. One row takes all four vectors of
+  // tokens at once, two rows two: with fewer sums than eight registers the fma chains would wait.
+  void int8_scores(const std::byte* k, const std::byte* next) {
+    with_rows([&](auto vectors, auto most_rows) {
+      constexpr int kV = decltype(vectors)::value;
+      constexpr int kMost = decltype(most_rows)::value;
+      const int64_t tile_bytes = static_cast<int64_t>(dims_) * 16;
+      for (int v = 0; v < kTokenVectors; v += kV) {
+        for (int n = 0; n < kV; ++n) {
+          widen_quads<L>(k + (v + n) * tile_bytes, dims_ / 4, 64, s_.panel + n * 16, kV * 16);
+        }
+        ask_for(next, v * tile_bytes, kV * tile_bytes);
+        for (int i = 0; i < n_active_; i += kMost) {
+          with_constant<kMost>(n_active_ - i < kMost ? n_active_ - i : kMost, [&](auto rows) {
+            int8_score_block<kV, decltype(rows)::value>(i, v, k + scales_at(dims_));
+          });
+        }
+      }
+    });
+  }
+
+  template <int kV, int kR>
+  [[gnu::always_inline]] void int8_score_block(int i, int v, const std::byte* scales) {
+    F f[kV][kR];
+    const float* x[kR];
+    for (int m = 0; m < kR; ++m) {
+      x[m] = q_ + s_.active[i + m].row * q_stride_;
+      for (int n = 0; n < kV; ++n) {
+        f[n][m] = L::zero();
+      }
+    }
+    f32_chain<L, kV, kR>({reinterpret_cast<const std::byte*>(s_.panel), 64, int64_t{kV} * 64}, x,
+                         a_.head_dim, f);
+    for (int n = 0; n < kV; ++n) {
+      const F scale = L::load(reinterpret_cast<const float*>(scales) + (v + n) * 16);
+      for (int m = 0; m < kR; ++m) {
+        L::store(s_.p[i + m] + (v + n) * 16, L::mul(f[n][m], scale));
+      }
+    }
+  }
+
+  // o = o * correction + p V of all active rows; the lanes behind value_dim hold anything.
+  void int8_values(const std::byte* v, const std::byte* next) {
+    with_rows([&](auto vectors, auto most_rows) {
+      constexpr int kMost = decltype(most_rows)::value;
+      int n = 0;
+      for (; n + decltype(vectors)::value <= dim_vectors_; n += decltype(vectors)::value) {
+        int8_value_column<decltype(vectors)::value, kMost>(n, v);
+      }
+      for (; n < dim_vectors_; ++n) {
+        int8_value_column<1, kMost>(n, v);
+      }
+    });
+    ask_for(next, 0, scales_at(value_dims_));
+  }
+
+  template <int kV, int kMost>
+  [[gnu::always_inline]] void int8_value_column(int n, const std::byte* v) {
+    for (int j = 0; j < kV; ++j) {
+      widen_quads<L>(v + (n + j) * 64, kPageTokens / 4, static_cast<int64_t>(value_dims_) * 4,
+                     s_.panel + j * 16, kV * 16);
+    }
+    for (int i = 0; i < n_active_; i += kMost) {
+      with_constant<kMost>(n_active_ - i < kMost ? n_active_ - i : kMost, [&](auto rows) {
+        value_block<kV, decltype(rows)::value>(
+            i, n, {reinterpret_cast<const std::byte*>(s_.panel), 64, int64_t{kV} * 64});
+      });
+    }
+  }
+
+  // fn(vectors, rows): a register block for as many rows as are active, eight sums or more.
+  template <class Fn>
+  [[gnu::always_inline]] void with_rows(Fn&& fn) {
+    if (n_active_ == 1) {
+      fn(Index<4>{}, Index<1>{});
+    } else if (n_active_ == 2) {
+      fn(Index<2>{}, Index<2>{});
+    } else {
+      fn(Index<L::kVectors>{}, Index<4>{});
+    }
+  }
+
+  static void ask_for(const std::byte* page, int64_t from, int64_t bytes) {
+    if (page != nullptr) {
+      prefetch_lines(page + from, static_cast<int>(bytes));
     }
   }
 

@@ -27,11 +27,14 @@ struct Avx2 {
   using B = PairI;
   using M = PairF;  // all bits of a lane set or clear
 
-  // From 16 registers: 2 x 3 integer sums + 2 x 3 floats; 2 x 2 even + 2 x 2 odd chains.
+  // From 16 registers: 2 x 3 integer sums and as many runs; 2 x 6 chains of floats.
   static constexpr int kVectors = 1;
   static constexpr int kPairedRows = 1;  // rows that lanes/gemv.h multiplies by two groups at once
-  static constexpr int kIntRows = 3;
-  static constexpr int kFloatRows = 2;
+  static constexpr int kIntRows = 3;     // unless the Dot says otherwise
+  static constexpr int kFloatRows = 6;
+  static constexpr int kBothChains = 2;     // vectors x rows whose even and odd chains run together
+  static constexpr int kOneRowVectors = 4;  // of attention: eight chains hide the latency of an fma
+  static constexpr int kTwoRowVectors = 2;
 
   static F zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
 
@@ -148,6 +151,11 @@ struct Avx2 {
   template <int kBits>
   static I shr(I a) {
     return {_mm256_srli_epi32(a.lo, kBits), _mm256_srli_epi32(a.hi, kBits)};
+  }
+
+  template <int kBits>
+  static I sar(I a) {
+    return {_mm256_srai_epi32(a.lo, kBits), _mm256_srai_epi32(a.hi, kBits)};
   }
 
   static float tree_sum(F x) {

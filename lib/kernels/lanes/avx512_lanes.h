@@ -25,6 +25,9 @@ struct Avx512 {
   static constexpr int kPairedRows = 4;  // rows that lanes/gemv.h multiplies by two groups at once
   static constexpr int kIntRows = 6;
   static constexpr int kFloatRows = 6;
+  static constexpr int kBothChains = 12;
+  static constexpr int kOneRowVectors = 4;
+  static constexpr int kTwoRowVectors = 4;
 
   static F zero() { return _mm512_setzero_ps(); }
 
@@ -106,6 +109,11 @@ struct Avx512 {
   template <int kBits>
   static I shr(I a) {
     return _mm512_srli_epi32(a, kBits);
+  }
+
+  template <int kBits>
+  static I sar(I a) {
+    return _mm512_srai_epi32(a, kBits);
   }
 
   // (x0 + x8) .. then + 4, + 2, + 1: the fixed tree of docs/numbers.md.

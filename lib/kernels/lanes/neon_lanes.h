@@ -36,6 +36,9 @@ struct Neon {
   static constexpr int kPairedRows = 1;  // rows that lanes/gemv.h multiplies by two groups at once
   static constexpr int kIntRows = 3;
   static constexpr int kFloatRows = 2;
+  static constexpr int kBothChains = 2;
+  static constexpr int kOneRowVectors = 1;
+  static constexpr int kTwoRowVectors = 1;
 
   static F zero() { return set1(0.0F); }
 
@@ -193,6 +196,11 @@ struct Neon {
     return for_each_register<I>(
         [](auto p) { return vreinterpretq_s32_u32(vshrq_n_u32(vreinterpretq_u32_s32(p), kBits)); },
         x);
+  }
+
+  template <int kBits>
+  static I sar(I x) {
+    return for_each_register<I>([](auto p) { return vshrq_n_s32(p, kBits); }, x);
   }
 
   static float tree_sum(F x) {

@@ -90,12 +90,16 @@ template <class L>
 void fill_attend(KernelTable& table) {
   constexpr int kBf16 = static_cast<int>(PageType::kBF16);
   constexpr int kF32 = static_cast<int>(PageType::kF32);
+  constexpr int kInt8 = static_cast<int>(PageType::kInt8);
   table.write_k[kBf16] = write_k_bf16<L>;
   table.write_v[kBf16] = write_v_bf16<L>;
   table.write_k[kF32] = write_k_f32;
   table.write_v[kF32] = write_v_f32<L>;
+  table.write_k[kInt8] = write_k_int8<L>;
+  table.write_v[kInt8] = write_v_int8<L>;
   table.attend_span[kBf16] = attend_span<L, PageType::kBF16>;
   table.attend_span[kF32] = attend_span<L, PageType::kF32>;
+  table.attend_span[kInt8] = attend_span<L, PageType::kInt8>;
   table.merge_span = merge_span<L>;
   table.finish_attend = finish_attend<L>;
 }

@@ -8,88 +8,17 @@
 //   p_j = exp(s_j - m') for visible keys, +0 for others (rounded to bf16 for bf16 pages)
 //   l = l * c + sum p_j         o = o * c + sum p_j v_j
 #include <cmath>
-#include <cstring>
 
 #include "base/half.h"
 #include "kernels/scalar/fill.h"
 #include "kernels/scalar/math.h"
+#include "kernels/scalar/pages.h"
 
 namespace fathom::kernels::scalar {
 
 namespace {
 
-constexpr int kBf16 = static_cast<int>(PageType::kBF16);
-constexpr int kF32 = static_cast<int>(PageType::kF32);
-constexpr int kBlockK = 32;     // bf16 products: even and odd chains of so many terms
-constexpr int kTokenTile = 16;  // tokens side by side in K
-
-int even_dim(int dim) {
-  return dim + (dim & 1);
-}
-
-// Where (slot, d) lies in a page, in elements.
-int64_t k_index_bf16(int head_dim, int slot, int d) {
-  const int64_t tile = slot / kTokenTile;
-  const int64_t pair = tile * (even_dim(head_dim) / 2) + d / 2;
-  return (pair * kTokenTile + slot % kTokenTile) * 2 + d % 2;
-}
-
-int64_t v_index_bf16(int value_dim, int slot, int d) {
-  return (static_cast<int64_t>(slot / 2) * even_dim(value_dim) + d) * 2 + slot % 2;
-}
-
-int64_t k_index_f32(int head_dim, int slot, int d) {
-  return (static_cast<int64_t>(slot / kTokenTile) * head_dim + d) * kTokenTile + slot % kTokenTile;
-}
-
-int64_t v_index_f32(int value_dim, int slot, int d) {
-  return static_cast<int64_t>(slot) * value_dim + d;
-}
-
-float load_bf16(const std::byte* page, int64_t index) {
-  uint16_t bits = 0;
-  std::memcpy(&bits, page + index * 2, sizeof bits);
-  return bf16_to_f32(bits);
-}
-
-float load_f32(const std::byte* page, int64_t index) {
-  float value = 0.0F;
-  std::memcpy(&value, page + index * 4, sizeof value);
-  return value;
-}
-
-void store_bf16(float value, std::byte* page, int64_t index) {
-  const uint16_t bits = f32_to_bf16_operand(value);
-  std::memcpy(page + index * 2, &bits, sizeof bits);
-}
-
-void store_f32(float value, std::byte* page, int64_t index) {
-  std::memcpy(page + index * 4, &value, sizeof value);
-}
-
-void write_k_bf16(const float* x, int head_dim, int slot, std::byte* page) noexcept {
-  for (int d = 0; d < even_dim(head_dim); ++d) {
-    store_bf16(d < head_dim ? x[d] : 0.0F, page, k_index_bf16(head_dim, slot, d));
-  }
-}
-
-void write_v_bf16(const float* x, int value_dim, int slot, std::byte* page) noexcept {
-  for (int d = 0; d < even_dim(value_dim); ++d) {
-    store_bf16(d < value_dim ? x[d] : 0.0F, page, v_index_bf16(value_dim, slot, d));
-  }
-}
-
-void write_k_f32(const float* x, int head_dim, int slot, std::byte* page) noexcept {
-  for (int d = 0; d < head_dim; ++d) {
-    store_f32(x[d], page, k_index_f32(head_dim, slot, d));
-  }
-}
-
-void write_v_f32(const float* x, int value_dim, int slot, std::byte* page) noexcept {
-  for (int d = 0; d < value_dim; ++d) {
-    store_f32(x[d], page, v_index_f32(value_dim, slot, d));
-  }
-}
+constexpr int kBlockK = 32;  // bf16 products: even and odd chains of so many terms
 
 // q . k_slot as a product with BF16 weights: per 32 d, even and odd chains.
 float dot_bf16(const float* q, const std::byte* k, int head_dim, int slot) {
@@ -102,6 +31,15 @@ float dot_bf16(const float* q, const std::byte* k, int head_dim, int slot) {
     sum = sum + (chain[0] + chain[1]);
   }
   return sum;
+}
+
+// q . k_slot: one chain over d of the codes, then the key's scale.
+float dot_int8(const float* q, const std::byte* k, int head_dim, int slot) {
+  float sum = 0.0F;
+  for (int d = 0; d < head_dim; ++d) {
+    sum = std::fma(load_code(k, k_index_int8(head_dim, slot, d)), q[d], sum);
+  }
+  return sum * load_f32(k + int8_scales_offset(head_dim), slot);
 }
 
 // q . k_slot: one chain over d.
@@ -131,6 +69,16 @@ void add_values_f32(const float* p, const std::byte* v, int value_dim, float* o)
   for (int t = 0; t < kPageTokens; ++t) {
     for (int d = 0; d < value_dim; ++d) {
       o[d] = std::fma(p[t], load_f32(v, v_index_f32(value_dim, t, d)), o[d]);
+    }
+  }
+}
+
+// o[d] += sum over 64 tokens, one chain that continues o; a token's scale goes to its probability.
+void add_values_int8(const float* p, const std::byte* v, int value_dim, float* o) {
+  for (int t = 0; t < kPageTokens; ++t) {
+    const float weight = p[t] * load_f32(v + int8_scales_offset(value_dim), t);
+    for (int d = 0; d < value_dim; ++d) {
+      o[d] = std::fma(weight, load_code(v, v_index_int8(value_dim, t, d)), o[d]);
     }
   }
 }
@@ -180,7 +128,29 @@ float score_of(const AttendArgs& args, int row, int64_t position, float dot) {
   return score;
 }
 
-template <int kPage>
+template <PageType kPage>
+float dot_of(const float* q, const std::byte* k, int head_dim, int slot) {
+  if constexpr (kPage == PageType::kBF16) {
+    return dot_bf16(q, k, head_dim, slot);
+  } else if constexpr (kPage == PageType::kF32) {
+    return dot_f32(q, k, head_dim, slot);
+  } else {
+    return dot_int8(q, k, head_dim, slot);
+  }
+}
+
+template <PageType kPage>
+void add_values(const float* p, const std::byte* v, int value_dim, float* o) {
+  if constexpr (kPage == PageType::kBF16) {
+    add_values_bf16(p, v, value_dim, o);
+  } else if constexpr (kPage == PageType::kF32) {
+    add_values_f32(p, v, value_dim, o);
+  } else {
+    add_values_int8(p, v, value_dim, o);
+  }
+}
+
+template <PageType kPage>
 void attend_page(const AttendArgs& args, int row, int page, Visible visible) {
   const float* q = args.q + row * args.q_stride;
   float* o = args.o + static_cast<int64_t>(row) * args.value_dim;
@@ -188,15 +158,14 @@ void attend_page(const AttendArgs& args, int row, int page, Visible visible) {
   float p[kPageTokens] = {};  // scores first, probabilities in the end
   float m = args.m[row];
   for (int j = visible.first; j <= visible.last; ++j) {
-    const float dot = kPage == kBf16 ? dot_bf16(q, args.k[page], args.head_dim, j)
-                                     : dot_f32(q, args.k[page], args.head_dim, j);
+    const float dot = dot_of<kPage>(q, args.k[page], args.head_dim, j);
     const float score = score_of(args, row, start + j, dot);
     p[j] = score;
     m = score > m ? score : m;
   }
   for (int j = visible.first; j <= visible.last; ++j) {
     const float e = exp_f32(p[j] - m);
-    p[j] = kPage == kBf16 ? round_to_bf16_operand(e) : e;
+    p[j] = kPage == PageType::kBF16 ? round_to_bf16_operand(e) : e;
   }
   const float correction = exp_f32(args.m[row] - m);
   args.m[row] = m;
@@ -204,11 +173,10 @@ void attend_page(const AttendArgs& args, int row, int page, Visible visible) {
   for (int d = 0; d < args.value_dim; ++d) {
     o[d] = o[d] * correction;
   }
-  const auto add_values = kPage == kBf16 ? add_values_bf16 : add_values_f32;
-  add_values(p, args.v[page], args.value_dim, o);
+  add_values<kPage>(p, args.v[page], args.value_dim, o);
 }
 
-template <int kPage>
+template <PageType kPage>
 void attend_span(const AttendArgs& args) noexcept {
   for (int row = 0; row < args.n_rows; ++row) {
     args.m[row] = kAttendMaxStart;
@@ -246,12 +214,9 @@ void finish_attend(float* o, float l, int head_dim) noexcept {
 }  // namespace
 
 void fill_attend(KernelTable* table) {
-  table->write_k[kBf16] = write_k_bf16;
-  table->write_v[kBf16] = write_v_bf16;
-  table->write_k[kF32] = write_k_f32;
-  table->write_v[kF32] = write_v_f32;
-  table->attend_span[kBf16] = attend_span<kBf16>;
-  table->attend_span[kF32] = attend_span<kF32>;
+  table->attend_span[static_cast<size_t>(PageType::kBF16)] = attend_span<PageType::kBF16>;
+  table->attend_span[static_cast<size_t>(PageType::kF32)] = attend_span<PageType::kF32>;
+  table->attend_span[static_cast<size_t>(PageType::kInt8)] = attend_span<PageType::kInt8>;
   table->merge_span = merge_span;
   table->finish_attend = finish_attend;
 }

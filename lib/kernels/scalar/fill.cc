@@ -10,6 +10,7 @@ KernelTable scalar_table() {
   KernelTable table;
   scalar::fill_matmul(&table);
   scalar::fill_rows(&table);
+  scalar::fill_pages(&table);
   scalar::fill_attend(&table);
   return table;
 }

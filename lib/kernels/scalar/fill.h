@@ -9,5 +9,6 @@ namespace fathom::kernels::scalar {
 void fill_matmul(KernelTable* table);
 void fill_rows(KernelTable* table);
 void fill_attend(KernelTable* table);
+void fill_pages(KernelTable* table);
 
 }  // namespace fathom::kernels::scalar

@@ -82,7 +82,7 @@ TEST(MainTest, WrongUsageGivesTwo) {
       {"run", "-m", "x", "-p", "x", "--logit-bias", "a=1"},
       {"run", "-m", "x", "-p", "x", "--samplers", "top_k;xtc"},
       {"run", "-m", "x", "-p", "x", "--samplers", "temperature", "--top-k", "5"},
-      {"run", "-m", "x", "-p", "x", "--kv-type", "q8_0"},
+      {"run", "-m", "x", "-p", "x", "--kv-type", "q4_0"},
       {"run", "-m", "x", "-p", "x", "--attention", "fast"},
       {"run", "-m", "x", "-p", "x", "--compute", "f16"},
       {"run", "-m", "x", "-p", "x", "--chat-template", ""},

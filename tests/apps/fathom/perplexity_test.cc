@@ -232,7 +232,7 @@ TEST_F(PerplexityCommandTest, WrongUsageGivesTwo) {
       {"-m", "x", "-f", "y", "--chunks", "0"},
       {"-m", "x", "-f", "y", "--against", ""},
       {"-m", "x", "-f", "y", "--save-logits", ""},
-      {"-m", "x", "-f", "y", "--kv-type", "q8_0"},
+      {"-m", "x", "-f", "y", "--kv-type", "q4_0"},
   };
   for (std::vector<std::string> arguments : cases) {
     arguments.insert(arguments.begin(), "perplexity");

@@ -18,8 +18,7 @@ using isa_test::Values;
 
 // Bytes of K or of V of one head in a page.
 size_t page_bytes(int type, int dim) {
-  const int dims = type == 0 ? dim + dim % 2 : dim;
-  return static_cast<size_t>(dims) * kPageTokens * (type == 0 ? 2 : 4);
+  return static_cast<size_t>(page_half_bytes(static_cast<PageType>(type), dim));
 }
 
 struct Case {
@@ -150,7 +149,7 @@ class AttendIsaTest : public testing::Test {
 constexpr int kHeadDims[] = {2, 7, 16, 24, 31, 33, 64, 80, 96, 128, 256};
 
 TEST_F(AttendIsaTest, WritesTheSamePages) {
-  for (const int type : {0, 1}) {
+  for (const int type : {0, 1, 2}) {
     for (const int head_dim : kHeadDims) {
       const size_t size = page_bytes(type, head_dim) + 64;
       std::vector<float> x(static_cast<size_t>(head_dim));
@@ -179,7 +178,7 @@ TEST_F(AttendIsaTest, WritesTheSamePages) {
 }
 
 TEST_F(AttendIsaTest, EveryHeadDim) {
-  for (const int type : {0, 1}) {
+  for (const int type : {0, 1, 2}) {
     for (const int head_dim : kHeadDims) {
       compare_causal({type, head_dim, 3, 150}, 3, 0);
       compare_causal({type, head_dim, 1, 64}, 1, 0);
@@ -189,7 +188,7 @@ TEST_F(AttendIsaTest, EveryHeadDim) {
 }
 
 TEST_F(AttendIsaTest, EveryNumberOfRows) {
-  for (const int type : {0, 1}) {
+  for (const int type : {0, 1, 2}) {
     for (int n_rows = 1; n_rows <= 14; ++n_rows) {
       compare_causal({type, 64, n_rows, 130}, 1, 0);
     }
@@ -199,7 +198,7 @@ TEST_F(AttendIsaTest, EveryNumberOfRows) {
 }
 
 TEST_F(AttendIsaTest, WindowsAndPartialPages) {
-  for (const int type : {0, 1}) {
+  for (const int type : {0, 1, 2}) {
     for (const int64_t window : {1, 5, 63, 64, 65, 128, 200}) {
       compare_causal({type, 64, 9, 300}, 1, window);
       compare_causal({type, 24, 64, 130}, 1, window);
@@ -212,7 +211,7 @@ TEST_F(AttendIsaTest, WindowsAndPartialPages) {
 
 // Rows of several sequences: some see nothing of a page, some nothing of the span.
 TEST_F(AttendIsaTest, RowsThatSeeDifferentPages) {
-  for (const int type : {0, 1}) {
+  for (const int type : {0, 1, 2}) {
     for (int i = 0; i < 20; ++i) {
       const int n_rows = values_.integer(2, 40);
       std::vector<int64_t> first;
@@ -229,7 +228,7 @@ TEST_F(AttendIsaTest, RowsThatSeeDifferentPages) {
 
 // Latents: keys up to 576 wide, values the first part of them.
 TEST_F(AttendIsaTest, ValuesNarrowerThanKeys) {
-  for (const int type : {0, 1}) {
+  for (const int type : {0, 1, 2}) {
     for (const int narrower : {1, 3, 8, 15, 16, 40, 63}) {
       for (const int n_rows : {1, 5, 16}) {
         Case c{type, 64, n_rows, 150};
@@ -251,7 +250,7 @@ TEST_F(AttendIsaTest, ValuesNarrowerThanKeys) {
 }
 
 TEST_F(AttendIsaTest, Slopes) {
-  for (const int type : {0, 1}) {
+  for (const int type : {0, 1, 2}) {
     for (const float soft_cap : {0.0F, 20.0F}) {
       for (const int n_rows : {1, 3, 14, 64}) {
         Case c{type, 32, n_rows, 300, soft_cap};
@@ -270,7 +269,7 @@ TEST_F(AttendIsaTest, Slopes) {
 }
 
 TEST_F(AttendIsaTest, SoftCapAndLargeScores) {
-  for (const int type : {0, 1}) {
+  for (const int type : {0, 1, 2}) {
     compare_causal({type, 64, 5, 200, 50.0F}, 1, 0);
     compare_causal({type, 64, 5, 200, 30.0F, 100.0F}, 1, 0);
     compare_causal({type, 64, 5, 200, 0.0F, 1000.0F}, 1, 0);  // one key takes all

@@ -149,7 +149,7 @@ TEST(Attend, AgreesWithDoublesOverPlainRows) {
 // All rows of a long prompt in one step (units run over spans), against rows alone (spans are
 // units) and chunks between.
 TEST(Attend, AnyChunkAnyThreadsTheSameBits) {
-  for (const PageType type : {PageType::kBF16, PageType::kF32}) {
+  for (const PageType type : {PageType::kBF16, PageType::kF32, PageType::kInt8}) {
     for (const Mask& mask : kMasks) {
       const Shape shape{
           .n_heads = 3, .n_kv_heads = 1, .head_dim = 8, .type = type, .narrow_values = 5};
@@ -212,6 +212,7 @@ TEST(Attend, OddShapes) {
   const Shape shapes[] = {{.n_heads = 71, .n_kv_heads = 1, .head_dim = 5, .type = PageType::kBF16},
                           {.n_heads = 14, .n_kv_heads = 2, .head_dim = 33, .type = PageType::kF32},
                           {.n_heads = 3, .n_kv_heads = 3, .head_dim = 512, .type = PageType::kBF16},
+                          {.n_heads = 9, .n_kv_heads = 3, .head_dim = 66, .type = PageType::kInt8},
                           {.n_heads = 16,
                            .n_kv_heads = 1,
                            .head_dim = 576,

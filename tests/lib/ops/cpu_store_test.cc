@@ -228,7 +228,7 @@ Matrix behind_other_rows(const Matrix& all, int64_t first, int64_t count) {
 // A sequence stored by several workers in one step, row by row, and in chunks that begin inside a
 // page and inside a run of 16 positions.
 TEST(RotateAndStore, AnyChunkAnyThreadsTheSamePages) {
-  for (const PageType type : {PageType::kBF16, PageType::kF32}) {
+  for (const PageType type : {PageType::kBF16, PageType::kF32, PageType::kInt8}) {
     const Shape shape{.n_heads = 4, .n_kv_heads = 2, .head_dim = 6, .type = type};
     const Sequence sequence(shape, 300, 3, 0);
     const Pages once(shape, 20);

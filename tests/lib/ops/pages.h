@@ -28,12 +28,8 @@ struct Shape {
 class Pages {
  public:
   Pages(const Shape& shape, int n_pages) {
-    const bool is_f32 = shape.type == PageType::kF32;
-    const auto half_bytes = [&](int64_t dim) {
-      return kPageTokens * (is_f32 ? dim * 4 : (dim + 1) / 2 * 4);
-    };
-    view_.v_offset_bytes = half_bytes(shape.head_dim);
-    view_.head_stride_bytes = view_.v_offset_bytes + half_bytes(shape.value_dim());
+    view_.v_offset_bytes = page_half_bytes(shape.type, shape.head_dim);
+    view_.head_stride_bytes = view_.v_offset_bytes + page_half_bytes(shape.type, shape.value_dim());
     view_.page_stride_bytes = view_.head_stride_bytes * shape.n_kv_heads;
     view_.type = shape.type;
     view_.n_kv_heads = shape.n_kv_heads;

@@ -37,6 +37,13 @@ TEST(Layout, ValuesMayBeNarrowerThanKeys) {
   EXPECT_EQ(pool_bytes(kLatents, 3), int64_t{27} * 3 * 64 * 2 * 1088);
 }
 
+// 64 codes and a scale of four bytes for each of K and V of a token.
+TEST(Layout, Int8PagesHoldCodesAndScales) {
+  EXPECT_EQ(key_bytes({PageType::kInt8, 1, 1, 64, 64}), 64 * (64 + 4));
+  EXPECT_EQ(key_bytes({PageType::kInt8, 1, 1, 5, 3}), 64 * (8 + 4));
+  EXPECT_EQ(value_bytes({PageType::kInt8, 1, 1, 5, 3}), 64 * (4 + 4));
+}
+
 TEST(Layout, PagesForRoundsUp) {
   EXPECT_EQ(pages_for(0), 0);
   EXPECT_EQ(pages_for(1), 1);
@@ -47,12 +54,16 @@ TEST(Layout, PagesForRoundsUp) {
 TEST(Layout, TypeNames) {
   EXPECT_EQ(parse_page_type("bf16"), PageType::kBF16);
   EXPECT_EQ(parse_page_type("f32"), PageType::kF32);
+  for (const char* name : {"int8", "q8", "q8_0"}) {
+    EXPECT_EQ(parse_page_type(name), PageType::kInt8);
+  }
+  EXPECT_EQ(name_of(PageType::kInt8), "int8");
   try {
-    parse_page_type("q8_0");
-    FAIL() << "q8_0 pages are not there yet";
+    parse_page_type("q4_0");
+    FAIL() << "there are no 4-bit pages";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kUnsupported);
-    EXPECT_NE(std::string(error.what()).find("bf16, f32"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("bf16, f32, int8"), std::string::npos);
   }
 }
 

@@ -51,6 +51,9 @@ TEST(MemoryPlanTest, KvIsExact) {
   EXPECT_EQ(make_plan(input).bytes_of("kv"), 3 * 2 * 32 * 2 * 2 * 512);
   input.page_type = PageType::kF32;
   EXPECT_EQ(make_plan(input).bytes_of("kv"), 3 * 2 * 32 * 2 * 4 * 512);
+  input.page_type = PageType::kInt8;
+  EXPECT_EQ(make_plan(input).bytes_of("kv"), 3 * 2 * (32 + 4) * 2 * 512);
+  input.page_type = PageType::kF32;
   input.context = 513;  // one page more
   input.max_sequences = 4;
   EXPECT_EQ(make_plan(input).bytes_of("kv"), 4 * 3 * 2 * 32 * 2 * 4 * 576);

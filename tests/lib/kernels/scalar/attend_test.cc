@@ -1,8 +1,8 @@
-// Attention of the definition against softmax in double, page layouts by hand, merging of spans.
+// Attention of the definition against softmax in double, merging of spans.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <random>
 #include <vector>
 
@@ -18,10 +18,7 @@ constexpr int kHeadDim = 40;
 struct Cache {
   Cache(PageType page_type, int tokens, int k_dim = kHeadDim, int v_dim = kHeadDim)
       : type(static_cast<int>(page_type)), n_tokens(tokens), head_dim(k_dim), value_dim(v_dim) {
-    const bool is_bf16 = page_type == PageType::kBF16;
-    // Odd dims take the room of the next even number.
-    const size_t page_bytes =
-        size_t{kPageTokens} * static_cast<size_t>(k_dim + 1) * (is_bf16 ? 2 : 4);
+    const auto page_bytes = static_cast<size_t>(page_half_bytes(page_type, k_dim));
     const int n_pages = (tokens + kPageTokens - 1) / kPageTokens;
     bytes.resize(2 * page_bytes * static_cast<size_t>(n_pages));
     std::mt19937 random(11);
@@ -34,20 +31,30 @@ struct Cache {
       for (int slot = 0; slot < kPageTokens && page * kPageTokens + slot < tokens; ++slot) {
         std::vector<float> k(static_cast<size_t>(k_dim));
         std::vector<float> v(static_cast<size_t>(v_dim));
-        for (float& x : k) {
-          x = normal(random);
-          keys.push_back(is_bf16 ? round_to_bf16_operand(x) : x);
-        }
-        for (float& x : v) {
-          x = normal(random);
-          values.push_back(is_bf16 ? round_to_bf16_operand(x) : x);
-        }
+        std::generate(k.begin(), k.end(), [&] { return normal(random); });
+        std::generate(v.begin(), v.end(), [&] { return normal(random); });
+        add_stored(page_type, k, keys);
+        add_stored(page_type, v, values);
         table.write_k[type](k.data(), k_dim, slot, start);
         table.write_v[type](v.data(), v_dim, slot, start + page_bytes);
       }
     }
     for (int d = 0; d < k_dim; ++d) {
       query.push_back(round_to_bf16_operand(normal(random)));
+    }
+  }
+
+  // The values of `x` as pages of this type hold them.
+  static void add_stored(PageType page_type, const std::vector<float>& x, std::vector<float>& out) {
+    float largest = 0.0F;
+    for (const float value : x) {
+      largest = std::max(largest, std::fabs(value));
+    }
+    for (const float value : x) {
+      const float code = std::round(value / largest * 127.0F);
+      out.push_back(page_type == PageType::kInt8   ? code * (largest / 127.0F)
+                    : page_type == PageType::kBF16 ? round_to_bf16_operand(value)
+                                                   : value);
     }
   }
 
@@ -127,10 +134,10 @@ void expect_near(State state, const std::vector<double>& want, double tolerance)
 }
 
 TEST(Attend, EqualsSoftmax) {
-  for (const PageType type : {PageType::kF32, PageType::kBF16}) {
+  for (const PageType type : {PageType::kF32, PageType::kBF16, PageType::kInt8}) {
     const Cache cache(type, 150);
     // bf16 pages round the probabilities to 8 bits.
-    const double tolerance = type == PageType::kF32 ? 2e-6 : 6e-3;
+    const double tolerance = type == PageType::kBF16 ? 6e-3 : 2e-6;
     for (const float cap : {0.0F, 2.0F}) {
       expect_near(attend(cache, 0, 3, 0, 149, cap), cache.reference(0, 149, 0.3, cap), tolerance);
       expect_near(attend(cache, 0, 3, 70, 131, cap), cache.reference(70, 131, 0.3, cap), tolerance);
@@ -141,11 +148,11 @@ TEST(Attend, EqualsSoftmax) {
 }
 
 TEST(Attend, ValuesMayBeNarrowerThanKeys) {
-  for (const PageType type : {PageType::kF32, PageType::kBF16}) {
+  for (const PageType type : {PageType::kF32, PageType::kBF16, PageType::kInt8}) {
     for (const int value_dim : {1, 7, 32, 39}) {
       const Cache cache(type, 100, 40, value_dim);
       expect_near(attend(cache, 0, 2, 3, 99, 0.0F), cache.reference(3, 99, 0.3, 0),
-                  type == PageType::kF32 ? 2e-6 : 6e-3);
+                  type == PageType::kBF16 ? 6e-3 : 2e-6);
     }
   }
   const Cache latent(PageType::kF32, 70, 576, 512);
@@ -153,9 +160,9 @@ TEST(Attend, ValuesMayBeNarrowerThanKeys) {
 }
 
 TEST(Attend, SlopesLowerDistantKeys) {
-  for (const PageType type : {PageType::kF32, PageType::kBF16}) {
+  for (const PageType type : {PageType::kF32, PageType::kBF16, PageType::kInt8}) {
     const Cache cache(type, 150);
-    const double tolerance = type == PageType::kF32 ? 3e-6 : 6e-3;
+    const double tolerance = type == PageType::kBF16 ? 6e-3 : 3e-6;
     for (const float slope : {0.5F, 0.0625F, 0.00390625F}) {
       for (const float cap : {0.0F, 2.0F}) {
         expect_near(attend(cache, 0, 3, 0, 149, cap, &slope),
@@ -182,13 +189,13 @@ TEST(Attend, SlopesByHand) {
 }
 
 TEST(Attend, SpansMergeToTheWhole) {
-  for (const PageType type : {PageType::kF32, PageType::kBF16}) {
+  for (const PageType type : {PageType::kF32, PageType::kBF16, PageType::kInt8}) {
     const Cache cache(type, 150);
     State whole = attend(cache, 0, 2, 10, 149, 0.0F);
     const State rest = attend(cache, 2, 1, 10, 149, 0.0F);
     scalar_table().merge_span(&whole.m, &whole.l, whole.o.data(), &rest.m, &rest.l, rest.o.data(),
                               kHeadDim);
-    expect_near(whole, cache.reference(10, 149, 0.3, 0), type == PageType::kF32 ? 2e-6 : 6e-3);
+    expect_near(whole, cache.reference(10, 149, 0.3, 0), type == PageType::kBF16 ? 6e-3 : 2e-6);
   }
 }
 
@@ -217,26 +224,6 @@ TEST(Attend, WholePagesWithoutVisibleKeysAreSkipped) {
   EXPECT_EQ(all_pages.m, one_page.m);
   EXPECT_EQ(all_pages.l, one_page.l);
   EXPECT_EQ(all_pages.o, one_page.o);
-}
-
-TEST(Attend, PagesByHand) {
-  std::vector<uint16_t> page(64 * 4);
-  const float x[3] = {1.0F, 2.0F, 3.0F};  // an odd head_dim takes room for 4
-  auto* bytes = reinterpret_cast<std::byte*>(page.data());
-  scalar_table().write_k[static_cast<int>(PageType::kBF16)](x, 3, 17, bytes);
-  // K: [4 tiles][2 pairs][16 tokens][2]: slot 17 is token 1 of tile 1.
-  EXPECT_EQ(page[((1 * 2 + 0) * 16 + 1) * 2 + 1], f32_to_bf16(2.0F));
-  EXPECT_EQ(page[((1 * 2 + 1) * 16 + 1) * 2 + 0], f32_to_bf16(3.0F));
-  std::fill(page.begin(), page.end(), uint16_t{0});
-  scalar_table().write_v[static_cast<int>(PageType::kBF16)](x, 3, 17, bytes);
-  // V: [32 pairs of tokens][4][2]: slot 17 is the second of pair 8.
-  EXPECT_EQ(page[(8 * 4 + 2) * 2 + 1], f32_to_bf16(3.0F));
-  std::vector<float> wide(64 * 3);
-  auto* wide_bytes = reinterpret_cast<std::byte*>(wide.data());
-  scalar_table().write_k[static_cast<int>(PageType::kF32)](x, 3, 17, wide_bytes);
-  EXPECT_EQ(wide[(1 * 3 + 2) * 16 + 1], 3.0F);
-  scalar_table().write_v[static_cast<int>(PageType::kF32)](x, 3, 17, wide_bytes);
-  EXPECT_EQ(wide[17 * 3 + 1], 2.0F);
 }
 
 }  // namespace
