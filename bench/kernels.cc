@@ -188,8 +188,9 @@ void measure(const KernelTable& table, DType type, Workspace& w) {
 void measure_attend(const KernelTable& table, fathom::PageType type, int head_dim, int n_rows) {
   using fathom::kPageTokens;
   constexpr int kSpans = 8;
+  constexpr const char* kNames[] = {"bf16", "f32 ", "int8"};
   constexpr int kPages = fathom::kSpanTokens / kPageTokens;
-  const int64_t bytes = int64_t{head_dim} * kPageTokens * (type == fathom::PageType::kBF16 ? 2 : 4);
+  const int64_t bytes = fathom::page_half_bytes(type, head_dim);
   const Memory pages(2 * bytes * kPages * kSpans);
   const Memory scratch(fathom::kernels::kAttendScratchBytes);
   std::vector<const std::byte*> k;
@@ -226,8 +227,7 @@ void measure_attend(const KernelTable& table, fathom::PageType type, int head_di
   const double read = 2e-9 * static_cast<double>(bytes) * kPages * kSpans;
   const double flop = 4e-9 * n_rows * head_dim * kSpans * fathom::kSpanTokens;
   fmt::print("attend {} head_dim {:3} rows {:2}: {:6.1f} GB/s of K and V, {:6.1f} GFLOP/s\n",
-             type == fathom::PageType::kBF16 ? "bf16" : "f32 ", head_dim, n_rows, read / seconds,
-             flop / seconds);
+             kNames[static_cast<size_t>(type)], head_dim, n_rows, read / seconds, flop / seconds);
 }
 
 }  // namespace
@@ -253,7 +253,8 @@ int main(int argc, char** argv) {
     }
   }
   if (std::string("attend").starts_with(only)) {
-    for (const auto type : {fathom::PageType::kBF16, fathom::PageType::kF32}) {
+    for (const auto type :
+         {fathom::PageType::kBF16, fathom::PageType::kF32, fathom::PageType::kInt8}) {
       for (const int n_rows : {1, 3, 4, 8, 64}) {
         measure_attend(table, type, 64, n_rows);
         measure_attend(table, type, 128, n_rows);

@@ -1,5 +1,8 @@
 # One object library per instruction set, each with its own flags; kernels/dispatch picks at run time.
 set(FATHOM_FLAGS_avx2 -mavx2 -mfma -mf16c)
+# GCC turns chains of vpaddw into trees and moves the products of a whole block in front of their sums, so that 98 of
+# 229 instructions of the 4-bit product with many rows were moves to and from the stack: 70 cycles in place of 27.
+set(FATHOM_ORDER_avx2 $<$<CXX_COMPILER_ID:GNU>:-fno-tree-reassoc$<SEMICOLON>-fno-tree-ter>)
 set(FATHOM_FLAGS_avx512 -mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl)
 set(FATHOM_FLAGS_vnni ${FATHOM_FLAGS_avx512} -mavx512vnni)
 # GCC schedules for Arm before it has given out registers, and then spills twice as often.
@@ -34,7 +37,7 @@ function(fathom_add_isas room)
     add_library(fathom_kernels_${isa} OBJECT ${sources})
     target_link_libraries(fathom_kernels_${isa} PRIVATE fathom_flags)
     target_include_directories(fathom_kernels_${isa} PRIVATE ${CMAKE_SOURCE_DIR}/lib)
-    target_compile_options(fathom_kernels_${isa} PRIVATE ${FATHOM_FLAGS_${isa}}
+    target_compile_options(fathom_kernels_${isa} PRIVATE ${FATHOM_FLAGS_${isa}} ${FATHOM_ORDER_${isa}}
                            ${level} -fno-exceptions -Wno-psabi -Wno-old-style-cast -Wno-cast-align
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized$<SEMICOLON>-Wno-maybe-uninitialized>)
     target_link_libraries(${room} PRIVATE $<TARGET_OBJECTS:fathom_kernels_${isa}>)

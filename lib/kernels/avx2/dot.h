@@ -21,44 +21,53 @@ template <int kBits>
 struct Avx2Dot {
   static constexpr bool kIsSigned = kBits == 8;  // the zero point 128 is gone
   static constexpr int kRun = kBits <= 4 ? 8 : kBits == 5 ? 4 : kBits == 6 ? 2 : 1;
-  PairI run;
-  PairI sum;
+  // Rows of lanes/gemm.h: a run that lasts a whole scale group leaves no sum beside it, and 2 x 6 of
+  // 16 registers hold the runs.
+  static constexpr int kRows = kBits <= 4 ? 6 : 3;
+  __m256i run_lo, run_hi;
+  __m256i sum_lo, sum_hi;
 
   static PairI prepare(PairI codes) {
     return kIsSigned ? Avx2::xor_bytes(codes, Avx2::set1_byte(0x80)) : codes;
   }
 
-  void init(int32_t /*start*/) { sum = {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  void init(int32_t /*start*/) {
+    sum_lo = _mm256_setzero_si256();
+    sum_hi = _mm256_setzero_si256();
+  }
 
   // `step` is a constant after unrolling.
   void add(int step, PairI w, __m256i a) {
-    PairI products;
-    if constexpr (kIsSigned) {
-      products = {_mm256_maddubs_epi16(_mm256_abs_epi8(w.lo), _mm256_sign_epi8(a, w.lo)),
-                  _mm256_maddubs_epi16(_mm256_abs_epi8(w.hi), _mm256_sign_epi8(a, w.hi))};
-    } else {
-      products = {_mm256_maddubs_epi16(w.lo, a), _mm256_maddubs_epi16(w.hi, a)};
-    }
+    const __m256i lo = product(w.lo, a);
+    const __m256i hi = product(w.hi, a);
     if (step % kRun == 0) {
       if (step > 0) {
         flush();
       }
-      run = products;
+      run_lo = lo;
+      run_hi = hi;
     } else {
-      run = {_mm256_add_epi16(run.lo, products.lo), _mm256_add_epi16(run.hi, products.hi)};
+      run_lo = _mm256_add_epi16(run_lo, lo);
+      run_hi = _mm256_add_epi16(run_hi, hi);
     }
   }
 
   PairI finish(int32_t start) {
     flush();
-    return Avx2::add_int(sum, Avx2::set1_int(start));
+    const __m256i first = _mm256_set1_epi32(start);
+    return {_mm256_add_epi32(sum_lo, first), _mm256_add_epi32(sum_hi, first)};
   }
 
  private:
+  static __m256i product(__m256i w, __m256i a) {
+    return kIsSigned ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w))
+                     : _mm256_maddubs_epi16(w, a);
+  }
+
   void flush() {
     const __m256i ones = _mm256_set1_epi16(1);
-    sum = {_mm256_add_epi32(sum.lo, _mm256_madd_epi16(run.lo, ones)),
-           _mm256_add_epi32(sum.hi, _mm256_madd_epi16(run.hi, ones))};
+    sum_lo = _mm256_add_epi32(sum_lo, _mm256_madd_epi16(run_lo, ones));
+    sum_hi = _mm256_add_epi32(sum_hi, _mm256_madd_epi16(run_hi, ones));
   }
 };
 

@@ -21,11 +21,49 @@ struct WeightSteps {
   int64_t step_stride;
 };
 
-// sum[n][m] = e + o over n_pairs <= 16 pairs; x[m] are the activations of row m.
+// chain[n][m] over the even (kOdd = 0) or the odd k of n_pairs pairs.
+template <class L, int kOdd, int kVectors, int kRows>
+[[gnu::always_inline]] inline void bf16_chain(const WeightSteps& w, const float* const (&x)[kRows],
+                                              int n_pairs,
+                                              typename L::F (&chain)[kVectors][kRows]) {
+  const auto high_half = L::set1_int(static_cast<int32_t>(0xFFFF0000));
+  for (int n = 0; n < kVectors; ++n) {
+    for (int m = 0; m < kRows; ++m) {
+      chain[n][m] = L::zero();
+    }
+  }
+  for (int p = 0; p < n_pairs; ++p) {
+    typename L::F v[kVectors];
+    for (int n = 0; n < kVectors; ++n) {
+      const auto pair = L::load_int(w.data + n * w.vector_stride + p * w.step_stride);
+      v[n] = L::from_bits(kOdd == 0 ? L::template shl<16>(pair) : L::and_int(pair, high_half));
+    }
+    for (int m = 0; m < kRows; ++m) {
+      const auto xk = L::set1(x[m][2 * p + kOdd]);
+      for (int n = 0; n < kVectors; ++n) {
+        chain[n][m] = L::fma(v[n], xk, chain[n][m]);
+      }
+    }
+  }
+}
+
+// sum[n][m] = e + o over n_pairs <= 16 pairs; x[m] are the activations of row m. Where the
+// registers do not hold both chains of all rows, the even ones run first.
 template <class L, int kVectors, int kRows>
 [[gnu::always_inline]] inline void bf16_chains(const WeightSteps& w, const float* const (&x)[kRows],
                                                int n_pairs, typename L::F (&sum)[kVectors][kRows]) {
   using F = typename L::F;
+  if constexpr (kVectors * kRows > L::kBothChains) {
+    F odd_sum[kVectors][kRows];
+    bf16_chain<L, 0, kVectors, kRows>(w, x, n_pairs, sum);
+    bf16_chain<L, 1, kVectors, kRows>(w, x, n_pairs, odd_sum);
+    for (int n = 0; n < kVectors; ++n) {
+      for (int m = 0; m < kRows; ++m) {
+        sum[n][m] = L::add(sum[n][m], odd_sum[n][m]);
+      }
+    }
+    return;
+  }
   const auto high_half = L::set1_int(static_cast<int32_t>(0xFFFF0000));
   F even[kVectors][kRows];
   F odd[kVectors][kRows];
@@ -171,7 +209,8 @@ class FloatGemm {
   using L = Lanes;
   using F = typename L::F;
   static constexpr int kVectors = L::kVectors;
-  static constexpr int kRows = L::kFloatRows;
+  // Both chains of BF16 together: on AVX2 two passes of six rows took a sixth longer.
+  static constexpr int kRows = kType == DType::kBF16 ? L::kBothChains / L::kVectors : L::kFloatRows;
   static constexpr int kChunk = kChunkRows;
   static constexpr int kScratchUsed = 0;
 

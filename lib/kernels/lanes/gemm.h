@@ -14,6 +14,16 @@
 namespace fathom::kernels {
 namespace {
 
+// Rows of a register block: the Dot's own number, where the registers that it takes differ by type.
+template <class L, class Dot>
+constexpr int rows_of_block() {
+  if constexpr (requires { Dot::kRows; }) {
+    return Dot::kRows;
+  } else {
+    return L::kIntRows;
+  }
+}
+
 // A widened panel times rows: the part that depends on the kind of a type (scale groups of 32 or
 // 16, a minimum, a zero point, the conversion), not on the type, so that types of one kind share
 // its code.
@@ -24,10 +34,11 @@ class PanelProduct {
   using F = typename L::F;
   using B = typename L::B;
   static constexpr int kVectors = L::kVectors;
-  static constexpr int kRows = L::kIntRows;
+  static constexpr int kRows = rows_of_block<L, Dot>();
   static constexpr int kChunk = kChunkRows;
   static constexpr int kUnits = kSegmentBlocks * kHalves;  // scale groups of a segment
   static constexpr int kSteps = 8 / kHalves;               // 4 k each
+  static constexpr bool kHasStarts = kHasZero;
   static constexpr bool kHasZeros = kConversion == Conversion::kZeros;
   // rows.ds is per 32 only; zero points want the sum itself
   static constexpr bool kOwnSums = (kHasMin && kHalves == 2) || kHasZeros;
@@ -126,6 +137,7 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
  public:
   using Product = PanelProduct<typename W::L, Dot, kHalves, W::kHasMin, kZero != 0, W::kConversion>;
   using Product::kChunk;
+  using Product::kHasStarts;
   using Product::kHasZeros;
   using Product::kOwnSums;
   using Product::kVectors;
@@ -170,7 +182,7 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
     }
   }
 
- private:
+ protected:
   using Product::a_;
   using Product::block_;
   using Product::codes_;
@@ -182,6 +194,7 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
   using Product::starts_;
   using Product::sums_;
 
+ private:
   void widen(const std::byte* tile, int nb, int first_block, int n) noexcept {
     const typename W::Tile t(tile, nb);
     for (int b = 0; b < nb; ++b) {

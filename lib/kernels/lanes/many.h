@@ -13,9 +13,9 @@ namespace {
 
 inline constexpr int kMaxGroups = 4;
 
-// Rows of a chunk: what fits scratch beside a panel, a multiple of every kRows, and no less than
-// the 256 rows of a unit of ops (a second chunk would widen the panel again).
-inline constexpr int kChunkRows = 258;
+// Rows of a chunk: what fits scratch beside a panel, a multiple of every kRows (2, 3, 4, 6), and no
+// less than the 256 rows of a unit of ops (a second chunk would widen the panel again).
+inline constexpr int kChunkRows = 264;
 
 // The panel's segment times rows m .. m + kR - 1 of the chunk, added to their sums at c.
 // Not inlined: types of one kind share it.
@@ -39,7 +39,7 @@ template <class Product, int kR>
 }
 
 // Gemm: kVectors, kRows, kChunk, kScratchUsed, begin_segment(), load_panel(), and a Product with
-// multiply<rows>().
+// multiply<rows>(). A Gemm with add_tiles() does the first rows of a panel itself.
 template <class Gemm>
 [[gnu::flatten, gnu::noinline]] void run_many(const MatmulArgs& a) noexcept {
   using L = typename Gemm::L;
@@ -60,7 +60,11 @@ template <class Gemm>
       for (int g = 0; g < a.n_groups; g += Gemm::kVectors) {
         gemm.load_panel(g);
         float* const c = sums + g / Gemm::kVectors * kPanelSums;
-        for (int m = 0; m < n_rows; m += Gemm::kRows) {
+        int m = 0;
+        if constexpr (requires { gemm.add_tiles(n_rows, true, c); }) {
+          m = gemm.add_tiles(n_rows, b == 0, c);
+        }
+        for (; m < n_rows; m += Gemm::kRows) {
           with_constant<Gemm::kRows>(
               n_rows - m < Gemm::kRows ? n_rows - m : Gemm::kRows, [&](auto r) {
                 add_rows<typename Gemm::Product, decltype(r)::value>(gemm, m, b == 0, c);
