@@ -3,6 +3,7 @@
 // in that order or in the order of ids, so the result is the same on every machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>

@@ -21,9 +21,10 @@ template <int kBits>
 struct Avx2Dot {
   static constexpr bool kIsSigned = kBits == 8;  // the zero point 128 is gone
   static constexpr int kRun = kBits <= 4 ? 8 : kBits == 5 ? 4 : kBits == 6 ? 2 : 1;
-  // Rows of lanes/gemm.h: a run that lasts a whole scale group leaves no sum beside it, and 2 x 6 of
-  // 16 registers hold the runs.
+  // Rows of lanes/gemm.h: a run that lasts a whole scale group leaves no sum beside it, and 2 x 6
+  // of 16 registers hold the runs.
   static constexpr int kRows = kBits <= 4 ? 6 : 3;
+  static constexpr bool kFourRows = kBits < 8;  // of lanes/gemv.h: 108 cycles a block, twice two 75
   __m256i run_lo, run_hi;
   __m256i sum_lo, sum_hi;
 

@@ -213,20 +213,32 @@ void few_rows(const MatmulArgs& a) noexcept {
   }
 }
 
+// Whether the registers hold four rows of a group at once.
+template <class Dot>
+constexpr bool takes_four_rows() {
+  if constexpr (requires { Dot::kFourRows; }) {
+    return Dot::kFourRows;
+  } else {
+    return true;
+  }
+}
+
 // 1, 2 or 4 rows at once; 3 are 2 and 1: a fourth copy of each type's code would save little.
 template <class W, class Dot>
 void few(const MatmulArgs& a) noexcept {
-  if (a.n_rows == 4) {
-    few_rows<W, Dot, 4>(a);
-    return;
+  if constexpr (takes_four_rows<Dot>()) {
+    if (a.n_rows == 4) {
+      few_rows<W, Dot, 4>(a);
+      return;
+    }
   }
   MatmulArgs rest = a;
-  if (a.n_rows >= 2) {
-    few_rows<W, Dot, 2>(a);
+  for (; rest.n_rows >= 2; rest.n_rows -= 2) {
+    few_rows<W, Dot, 2>(rest);
     rest.first_row += 2;
     rest.out += 2 * a.out_stride;
   }
-  if (a.n_rows % 2 == 1) {
+  if (rest.n_rows == 1) {
     few_rows<W, Dot, 1>(rest);
   }
 }
