@@ -144,6 +144,28 @@ TEST(Model, FlashIsNearEager) {
   }
 }
 
+TEST(Model, Int8PagesAreNearF32PagesInAnyChunks) {
+  TinySizes sizes;
+  RigOptions options;
+  options.as_f32 = true;
+  options.limits = {.max_tokens = 600, .max_logits = 600};
+  options.page_type = PageType::kF32;
+  const auto f32 = run(sizes, options, 600, 600);
+  options.page_type = PageType::kInt8;
+  const auto int8 = run(sizes, options, 600, 600);
+  float worst = 0;
+  float largest = 0;
+  for (size_t i = 0; i < f32.size(); ++i) {
+    worst = std::max(worst, std::abs(f32[i] - int8[i]));
+    largest = std::max(largest, std::abs(f32[i]));
+  }
+  EXPECT_GT(worst, 0.0F) << "the pages are rounded";
+  EXPECT_LE(worst, 0.02F * largest);
+  expect_same_bits(int8, run(sizes, options, 600, 1));
+  options.n_threads = 2;
+  expect_same_bits(int8, run(sizes, options, 600, 64));
+}
+
 TEST(Model, TheLastTokenChangesTheLastRowOnly) {
   TinySizes sizes;
   ModelRig rig(tiny_gguf(sizes).parse(), {});
