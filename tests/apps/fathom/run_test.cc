@@ -333,9 +333,6 @@ TEST_F(DefaultModelRunTest, KnownContinuations) {
   EXPECT_EQ(months["text"], " May, June, July, August, September, October, November,");
   EXPECT_EQ(months["tokens"].size(), 14U);
   EXPECT_EQ(months["finish_reason"], "length");
-  for (const char* type : {"f32", "int8"}) {
-    EXPECT_EQ(raw(kMonths, {"-n", "14", "--kv-type", type})["tokens"], months["tokens"]) << type;
-  }
   const json even = raw("2, 4, 6, 8, 10, 12,", {"-n", "18"});
   EXPECT_EQ(even["text"], " 14, 16, 18, 20, 2");  // every digit is a token
 }
