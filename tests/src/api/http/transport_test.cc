@@ -188,8 +188,8 @@ TEST(Transport, TellsTheHandlerWhenTheClientIsGone) {
     EXPECT_TRUE(gone.wait()) << way;
     held.responder->send("data: 2\n\n");
     held.responder->end_stream();
-    Flag late;  // asked for when it is too late
-    held.responder->on_gone([&] { late.raise(); });
+    const auto late = std::make_shared<Flag>();  // asked for when it is too late
+    held.responder->on_gone([late] { late->raise(); });
     rig.wait_for_rest();
     EXPECT_EQ(gone.n_raised(), 1);
   }
