@@ -5,11 +5,11 @@
 
 namespace fathom::engine {
 
-Batch::Batch(int64_t max_tokens, int64_t max_sequences) {
+Batch::Batch(int64_t max_tokens, int64_t max_sequences, int64_t max_logits) {
   token_ids_.reserve(static_cast<size_t>(max_tokens));
   positions_.reserve(static_cast<size_t>(max_tokens));
   sequences_.reserve(static_cast<size_t>(max_sequences));
-  logit_rows_.reserve(static_cast<size_t>(max_sequences));
+  logit_rows_.reserve(static_cast<size_t>(max_logits));
 }
 
 void Batch::fill(const std::vector<BatchShare>& shares) {
@@ -28,8 +28,9 @@ void Batch::fill(const std::vector<BatchShare>& shares) {
       token_ids_.push_back(sequence.tokens()[static_cast<size_t>(first + i)]);
       positions_.push_back(first + i);
     }
-    if (share.completes) {
-      logit_rows_.push_back(static_cast<int64_t>(token_ids_.size()) - 1);
+    const auto n_rows = static_cast<int64_t>(token_ids_.size());
+    for (int64_t row = n_rows - share.n_logits; row < n_rows; ++row) {
+      logit_rows_.push_back(row);
     }
   }
 }

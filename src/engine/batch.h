@@ -16,12 +16,13 @@ struct BatchShare {
   Sequence* sequence = nullptr;
   int64_t n_rows = 0;
   bool completes = false;
+  int64_t n_logits = 0;  // of the last rows the logits are wanted; at least 1 where it completes
 };
 
 class Batch {
  public:
   // Room for the largest step, so that filling never allocates.
-  Batch(int64_t max_tokens, int64_t max_sequences);
+  Batch(int64_t max_tokens, int64_t max_sequences, int64_t max_logits);
 
   void fill(const std::vector<BatchShare>& shares);
 

@@ -1,6 +1,6 @@
-// One step: drop what was cancelled, admit what fits, choose rows, fill the batch, run the model,
-// sample and publish. Pages for a whole answer are reserved at admission, so a running request
-// never fails for want of memory.
+// One step: end what is over, admit what fits, choose rows and find pages for them, run the model,
+// sample and publish. Pages are taken as rows need them; when none is left, the running sequence
+// that comes last by rank gives its pages away and is computed again later, to the same bits.
 //
 //   tokens of a sequence:  [ prompt .............. | generated ....... | next ]
 //                          0        num_computed ->                     n_tokens
@@ -10,13 +10,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <unordered_set>
+#include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "engine/batch.h"
+#include "engine/delivery.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
-#include "model/rope.h"
+#include "sample/logprobs.h"
 
 namespace fathom::engine {
 
@@ -26,246 +31,252 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
+int64_t logit_rows(const EngineOptions& options) {
+  return std::max(options.max_logits, options.max_sequences);
+}
+
+// Rows of a chunk whose logits are wanted: the last one of a complete one, and each that stands
+// before a token of the prompt whose log probability is still missing.
+int64_t n_logits_of(const Sequence& sequence, int64_t n_rows, bool completes) {
+  int64_t n_logits = completes ? 1 : 0;
+  if (sequence.wants_prompt_logprobs()) {
+    const int64_t first = std::max(sequence.num_computed, std::ssize(sequence.prompt_logprobs));
+    n_logits = std::max(n_logits, sequence.num_computed + n_rows - first);
+  }
+  return n_logits;
+}
+
 }  // namespace
 
 std::string_view name_of(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop:
-      return "stop";
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kCancelled:
-      return "cancelled";
-    case FinishReason::kError:
-      return "error";
-    case FinishReason::kDeadline:
-      return "deadline";
-    case FinishReason::kQueueTimeout:
-      return "queue_timeout";
-  }
-  return "error";
+  constexpr std::string_view kNames[] = {"stop",  "length",   "cancelled",
+                                         "error", "deadline", "queue_timeout"};
+  return kNames[static_cast<size_t>(reason)];
 }
 
 Engine::Engine(model::Model& model, ops::Exec& exec, kv::PagePool& pages, MemoryPool& scratch,
                const EngineOptions& options)
+    : Engine(std::make_unique<LoadedStepModel>(model, exec), pages, scratch, options) {}
+
+Engine::Engine(std::unique_ptr<StepModel> model, kv::PagePool& pages, MemoryPool& scratch,
+               const EngineOptions& options)
+    : Engine(*model, pages, scratch, options) {
+  own_model_ = std::move(model);
+}
+
+Engine::Engine(StepModel& model, kv::PagePool& pages, MemoryPool& scratch,
+               const EngineOptions& options)
     : model_(&model),
-      exec_(&exec),
       pages_(&pages),
       options_(options),
-      batch_(std::make_unique<Batch>(options.max_batched_tokens, options.max_sequences)) {
+      limits_{.n_vocab = model.n_vocab(),
+              .context = options.context,
+              .n_pages = pages.n_pages(),
+              .allows_more_context = model.allows_more_than(options.context)},
+      keeper_(pages, options.prefix_cache, options.page_hash),
+      roster_(keeper_, options.max_sequences, options.context),
+      batch_(std::make_unique<Batch>(options.max_batched_tokens, options.max_sequences,
+                                     logit_rows(options))) {
   FATHOM_CHECK(model.limits().max_tokens >= options.max_batched_tokens);
-  FATHOM_CHECK(model.limits().max_logits >= options.max_sequences);
+  FATHOM_CHECK(model.limits().max_logits >= logit_rows(options));
   FATHOM_CHECK(options.use_kv_cache || !options.prefix_cache);
-  if (options.prefix_cache) {
-    cache_ = std::make_unique<kv::PrefixCache>(pages);
+  FATHOM_CHECK(options.priority_aging >= 1);
+  if (options.check_pages) {
+    pages.start_audit();
   }
-  const int64_t n_vocab = model.config().n_vocab;
-  const auto count = static_cast<size_t>(options.max_sequences * n_vocab);
-  logits_ = {scratch.allocate_array<float>(count).data(), options.max_sequences, n_vocab, n_vocab};
+  const auto count = static_cast<size_t>(logit_rows(options) * limits_.n_vocab);
+  logits_ = {scratch.allocate_array<float>(count).data(), logit_rows(options), limits_.n_vocab,
+             limits_.n_vocab};
 }
 
 Engine::~Engine() = default;
 
 size_t Engine::scratch_bytes(int64_t n_vocab, const EngineOptions& options) {
-  return MemoryPool::padded_bytes(static_cast<size_t>(options.max_sequences * n_vocab) *
+  return MemoryPool::padded_bytes(static_cast<size_t>(logit_rows(options) * n_vocab) *
                                   sizeof(float));
 }
 
-int64_t Engine::positions_needed(const Request& request) const {
-  const auto prompt = static_cast<int64_t>(request.prompt.size());
-  const int64_t room = options_.context - prompt;
-  return prompt + (request.max_tokens < 0 ? room : std::min(room, request.max_tokens));
+Clock::time_point Engine::now() const {
+  return options_.now ? options_.now() : Clock::now();
 }
 
 void Engine::check(const Request& request) const {
-  if (request.prompt.empty()) {
-    fail(ErrorCode::kInvalidArgument, "the prompt has no tokens; give at least one");
-  }
-  const int64_t n_vocab = model_->config().n_vocab;
-  for (const int32_t id : request.prompt) {
-    if (id < 0 || id >= n_vocab) {
-      fail(ErrorCode::kInvalidArgument,
-           fmt::format("token id {} is not in the vocabulary (0 to {})", id, n_vocab - 1));
-    }
-  }
-  const auto n_prompt = static_cast<int64_t>(request.prompt.size());
-  if (n_prompt > options_.context) {
-    fail(ErrorCode::kResourceExhausted,
-         fmt::format("the prompt has {} tokens, the context holds {}; shorten it{}", n_prompt,
-                     options_.context,
-                     model_->config().allows_more_than(options_.context)
-                         ? " or raise -c"
-                         : ": the model has learned no more positions"));
-  }
-  sample::check(request.sampling, n_vocab);
-  const int64_t pages = kv::pages_for(positions_needed(request));
-  if (pages > pages_->n_pages()) {
-    fail(ErrorCode::kResourceExhausted,
-         fmt::format("the request needs {} KV pages, there are {} in all", pages,
-                     pages_->n_pages()));
-  }
+  check_request(request, limits_);
+}
+
+std::unique_ptr<Sequence> Engine::make_sequence(Request request, TextSink& sink) {
+  const RequestId id = next_id_++;
+  const int64_t planned = positions_needed(request, options_.context);
+  const kv::PageHeader header = {pages_->shape().type, options_.arithmetic,
+                                 model_->rope_id(planned)};
+  const int priority = request.priority;
+  kv::PrefixScope scope = {header, request.cache_salt, options_.model_id, options_.adapter_id};
+  auto sequence = std::make_unique<Sequence>(id, std::move(request), sink, *pages_,
+                                             std::move(scope), limits_.n_vocab, planned);
+  sequence->rank = rank_of(priority, stats_.n_steps, options_.priority_aging, id);
+  sequence->submitted = now();
+  sequence->usage.prompt_tokens = sequence->n_prompt();
+  return sequence;
 }
 
 RequestId Engine::submit(Request request, TextSink& sink) {
   check(request);
-  const RequestId id = next_id_++;
-  const model::ModelConfig& config = model_->config();
-  const int64_t planned = positions_needed(request);
-  const kv::PageHeader header = {pages_->shape().type, options_.arithmetic,
-                                 model::rope_id(config, planned)};
-  waiting_.push_back(std::make_unique<Sequence>(id, std::move(request), sink, *pages_, header,
-                                                config.n_vocab, planned));
+  auto sequence = make_sequence(std::move(request), sink);
+  const RequestId id = sequence->id();
+  roster_.add(std::move(sequence));
   return id;
 }
 
 std::vector<RequestId> Engine::submit_choices(const Request& request,
                                               std::span<TextSink* const> sinks) {
+  check(request);
   std::vector<RequestId> ids;
   for (TextSink* sink : sinks) {
     Request one = request;
     one.choice = static_cast<uint32_t>(ids.size());
-    ids.push_back(submit(std::move(one), *sink));
+    auto sequence = make_sequence(std::move(one), *sink);
+    ids.push_back(sequence->id());
+    if (ids.size() == 1) {
+      sequence->has_followers = sinks.size() > 1;
+    } else {
+      sequence->leader = ids.front();
+    }
+    roster_.add(std::move(sequence));
   }
   return ids;
 }
 
 EngineStats Engine::stats() const {
-  EngineStats stats;
-  stats.n_waiting = std::ssize(waiting_);
-  stats.n_running = std::ssize(running_);
+  EngineStats stats = stats_;
+  stats.n_waiting = std::ssize(roster_.waiting());
+  stats.n_running = std::ssize(roster_.running());
   stats.n_pages = pages_->n_pages();
   stats.n_pages_free = pages_->n_free();
-  stats.n_pages_cached = cache_ ? cache_->n_idle() : 0;
+  stats.n_pages_cached = pages_->n_idle();
   stats.n_pages_used = stats.n_pages - stats.n_pages_free - stats.n_pages_cached;
-  stats.n_rows = n_rows_computed_;
-  stats.sample_s = sampling_s_;
-  if (cache_) {
-    stats.prefix = cache_->stats();
+  if (const kv::PrefixCache* cache = keeper_.cache()) {
+    stats.prefix = cache->stats();
   }
   return stats;
 }
 
+std::vector<SequenceView> Engine::sequences() const {
+  std::vector<SequenceView> views;
+  for (const auto* queue : {&roster_.running(), &roster_.waiting()}) {
+    for (const auto& sequence : *queue) {
+      views.push_back({.id = sequence->id(),
+                       .is_running = queue == &roster_.running(),
+                       .tokens = sequence->tokens(),
+                       .pages = std::as_const(*sequence).pages().pages(),
+                       .n_prompt = sequence->n_prompt(),
+                       .num_computed = sequence->num_computed});
+    }
+  }
+  return views;
+}
+
 void Engine::cancel(RequestId id) {
-  for (auto* queue : {&waiting_, &running_}) {
-    for (auto& sequence : *queue) {
-      if (sequence->id() == id) {
-        sequence->cancelled = true;
-      }
-    }
+  roster_.cancel(id);
+}
+
+void Engine::end_overdue() {
+  for (auto& [sequence, reason] : roster_.take_ended(now())) {
+    finish(*sequence, reason, "");
   }
 }
 
-void Engine::drop_cancelled() {
-  for (auto* queue : {&waiting_, &running_}) {
-    for (auto& sequence : *queue) {
-      if (sequence->cancelled) {
-        finish(*sequence, FinishReason::kCancelled, "");
-        sequence.reset();
-      }
-    }
-    std::erase(*queue, nullptr);
+// Never the only one that runs, so that all end.
+void Engine::preempt_for_debug() {
+  if (options_.preempt_every > 0 && (stats_.n_steps + 1) % options_.preempt_every == 0 &&
+      roster_.running().size() > 1) {
+    roster_.preempt(roster_.last_running());
+    ++stats_.n_preemptions;
   }
 }
 
-// Takes over the pages of the prompt that the cache has, and sees to it that those still needed are
-// free, besides the `n_promised` of others. False: there are not enough, and nothing is taken.
-bool Engine::make_room(Sequence& sequence, int64_t n_promised) {
-  const Request& request = sequence.request();
-  if (cache_) {
-    // The last token is always computed: its logits are wanted.
-    sequence.pages().adopt(cache_->take({sequence.pages().header(), request.cache_salt},
-                                        request.prompt, std::ssize(request.prompt) - 1));
-  }
-  const auto n_taken = std::ssize(sequence.pages().pages());
-  int64_t shortage =
-      kv::pages_for(positions_needed(request)) - n_taken - (pages_->n_free() - n_promised);
-  if (shortage > 0 && cache_ && shortage <= cache_->n_idle()) {
-    shortage -= cache_->evict(shortage);
-  }
-  if (shortage > 0) {
-    sequence.pages().clear();
-    return false;
-  }
-  sequence.num_computed = n_taken * kPageTokens;
-  sequence.usage.cached_tokens = sequence.num_computed;
-  if (cache_) {
-    cache_->count(std::ssize(request.prompt), sequence.num_computed);
-  }
-  return true;
-}
-
-// Offers the computed pages of a sequence to later ones.
-void Engine::keep_pages(Sequence& sequence) {
-  if (cache_) {
-    cache_->insert({sequence.pages().header(), sequence.request().cache_salt}, sequence.tokens(),
-                   sequence.pages().pages(), sequence.num_computed);
-  }
-}
-
-void Engine::admit() {
-  int64_t n_promised = 0;  // to running sequences, not taken yet
-  for (const auto& sequence : running_) {
-    n_promised += kv::pages_for(positions_needed(sequence->request())) -
-                  static_cast<int64_t>(sequence->pages().pages().size());
-  }
-  while (!waiting_.empty() && static_cast<int64_t>(running_.size()) < options_.max_sequences) {
-    Sequence& first = *waiting_.front();
-    if (!make_room(first, n_promised)) {
-      return;  // in order of arrival: nobody overtakes
-    }
-    n_promised += kv::pages_for(positions_needed(first.request())) -
-                  static_cast<int64_t>(first.pages().pages().size());
-    first.admitted = Clock::now();
-    first.usage.prompt_tokens = first.n_tokens();
-    running_.push_back(std::move(waiting_.front()));
-    waiting_.erase(waiting_.begin());
-  }
-}
-
+// Rows for the running sequences. One that begins as another does waits for the pages that the
+// other is about to fill.
 void Engine::choose_rows() {
+  std::vector<Sequence*> sequences;
   std::vector<Pending> pending;
-  for (const auto& sequence : running_) {
-    pending.push_back({sequence->num_computed, sequence->n_tokens(), sequence->n_generated() > 0});
+  std::unordered_set<uint64_t> claims;
+  const auto& running = roster_.running();
+  const auto n_logprobs = std::ranges::count_if(
+      running, [](const auto& sequence) { return sequence->wants_prompt_logprobs(); });
+  const int64_t spare_logits = logits_.n_rows - std::ssize(running);
+  for (const auto& sequence : running) {
+    keeper_.take_cached(*sequence);
+    Pending next = {.num_computed = sequence->num_computed,
+                    .n_tokens = sequence->n_tokens(),
+                    .last_step = sequence->last_step};
+    next.is_generating = sequence->n_generated() > 0 && next.n_tokens - next.num_computed == 1;
+    if (sequence->wants_prompt_logprobs()) {
+      next.max_rows = 1 + spare_logits / n_logprobs;
+    } else if (!next.is_generating && keeper_.waits_for_others(*sequence, claims)) {
+      next.max_rows = 0;
+    }
+    sequences.push_back(sequence.get());
+    pending.push_back(next);
   }
   shares_.clear();
   for (const Share& share : schedule(pending, options_.max_batched_tokens)) {
-    Sequence& sequence = *running_[share.sequence];
-    sequence.pages().reserve(sequence.num_computed + share.n_rows);
-    shares_.push_back({&sequence, share.n_rows, share.completes});
+    Sequence& sequence = *sequences[share.sequence];
+    const int64_t n_logits = n_logits_of(sequence, share.n_rows, share.completes);
+    if (sequence.is_running && secure({&sequence, share.n_rows, share.completes, n_logits})) {
+      sequence.last_step = stats_.n_steps + 1;
+      shares_.push_back({&sequence, share.n_rows, share.completes, n_logits});
+    }
+  }
+}
+
+// Pages for a share, from the cache and then from the last by rank. False: the sequence itself had
+// to give way, or it ended.
+bool Engine::secure(BatchShare share) {
+  Sequence& sequence = *share.sequence;
+  try {
+    while (!keeper_.prepare(sequence, share.n_rows)) {
+      Sequence& last = roster_.last_running();
+      std::erase_if(shares_, [&](const BatchShare& taken) { return taken.sequence == &last; });
+      roster_.preempt(last);
+      ++stats_.n_preemptions;
+      if (&last == &sequence) {
+        return false;
+      }
+    }
+    keeper_.check(sequence, share.n_rows);
+    return true;
+  } catch (const Error& error) {
+    warn(error.what());
+    finish(sequence, FinishReason::kError, error.what());
+    return false;
   }
 }
 
 bool Engine::step() {
-  drop_cancelled();
-  admit();
-  if (running_.empty()) {
-    return !waiting_.empty();
+  {
+    const PhaseTimer timer(phase_, StepPhase::kSchedule, stats_.schedule_s);
+    end_overdue();
+    preempt_for_debug();
+    roster_.admit(now());
+    choose_rows();
+    batch_->fill(shares_);
   }
-  choose_rows();
-  batch_->fill(shares_);
-  model_->forward(batch_->input(), logits_);
-  if (end_faulty_sequence()) {
-    return true;
-  }
-  int64_t logit_row = 0;
-  for (const BatchShare& share : shares_) {
-    Sequence& sequence = *share.sequence;
-    sequence.num_computed += share.n_rows;
-    n_rows_computed_ += share.n_rows;
-    sequence.usage.rows_after_prompt += sequence.n_generated() > 0 ? share.n_rows : 0;
-    if (share.completes && sequence.n_generated() == 0) {
-      keep_pages(sequence);  // others with the same beginning need not wait for the answer
+  if (!shares_.empty()) {
+    ++stats_.n_steps;
+    {
+      const PhaseTimer timer(phase_, StepPhase::kForward, stats_.forward_s);
+      model_->forward(batch_->input(), logits_);
     }
-    if (share.completes) {
-      publish(sequence, {logits_.row(logit_row++), static_cast<size_t>(logits_.n_cols)});
+    if (!end_faulty_sequence()) {
+      advance();
     }
   }
-  std::erase_if(running_, [](const auto& sequence) { return sequence->cancelled; });
-  return !running_.empty() || !waiting_.empty();
+  roster_.remove_finished();
+  return !roster_.is_empty();
 }
 
 bool Engine::end_faulty_sequence() {
-  const std::optional<ops::NumericFault> fault = exec_->take_fault();
+  const std::optional<ops::NumericFault> fault = model_->take_fault();
   if (!fault) {
     return false;
   }
@@ -279,47 +290,111 @@ bool Engine::end_faulty_sequence() {
                      "first bad value of the run",
                      fault->name, place, batch_->input().positions[static_cast<size_t>(fault->row)],
                      sequence.n_generated()));
-  std::erase_if(running_, [&](const auto& entry) { return entry.get() == &sequence; });
   return true;
 }
 
-void Engine::publish(Sequence& sequence, std::span<const float> logits) {
-  const Clock::time_point now = Clock::now();
-  const sample::Sampled sampled = sequence.sampler().sample(
-      logits, sequence.tokens(), sequence.n_tokens(), sequence.request().choice);
-  sampling_s_ += seconds_between(now, Clock::now());
-  if (sequence.n_generated() == 0) {
-    sequence.first_token = now;
-    sequence.usage.prefill_s = seconds_between(sequence.admitted, now);
+void Engine::advance() {
+  int64_t logit_row = 0;
+  for (const BatchShare& share : shares_) {
+    advance(share, {logits_.row(logit_row), share.n_logits, logits_.n_cols, logits_.stride});
+    logit_row += share.n_logits;
   }
-  sequence.usage.decode_s = seconds_between(sequence.first_token, now);
+}
+
+// What a share's rows have brought: pages to offer, log probabilities of the prompt, a token.
+// `logits`: of the share's last rows.
+void Engine::advance(const BatchShare& share, const ops::Rows& logits) {
+  Sequence& sequence = *share.sequence;
+  const int64_t before = sequence.num_computed;
+  sequence.num_computed += share.n_rows;
+  stats_.n_rows += share.n_rows;
+  (sequence.n_generated() > 0 ? sequence.usage.rows_after_prompt : stats_.n_prompt_rows) +=
+      share.n_rows;
+  if (sequence.wants_prompt_logprobs()) {
+    const int64_t first = sequence.num_computed - share.n_logits;
+    for (int64_t row = 0; row < share.n_logits; ++row) {
+      const int64_t next = first + row + 1;  // the token that these logits foretell
+      if (next < sequence.n_prompt() && next > std::ssize(sequence.prompt_logprobs)) {
+        sequence.prompt_logprobs.push_back(sample::score(
+            {logits.row(row), static_cast<size_t>(logits.n_cols)},
+            sequence.tokens()[static_cast<size_t>(next)], sequence.request().n_prompt_logprobs));
+      }
+    }
+  }
+  if (before / kPageTokens != sequence.num_computed / kPageTokens) {
+    keeper_.keep(sequence);  // others with the same beginning need not wait for the answer
+  }
+  if (share.completes) {
+    publish_all(sequence, {logits.row(share.n_logits - 1), static_cast<size_t>(logits.n_cols)});
+  }
+}
+
+// The token of a sequence, and where its prompt is complete, the first ones of those that follow.
+void Engine::publish_all(Sequence& sequence, std::span<const float> logits) {
+  const std::vector<Sequence*> forked = roster_.fork(sequence, now());
+  publish(sequence, logits);
+  for (Sequence* follower : forked) {
+    publish(*follower, logits);
+  }
+}
+
+void Engine::publish(Sequence& sequence, std::span<const float> logits) {
+  const Request& request = sequence.request();
+  const Clock::time_point drawn = now();
+  sample::Sampled sampled;
+  {
+    const PhaseTimer timer(phase_, StepPhase::kSample, stats_.sample_s);
+    const bool may_end = sequence.n_generated() >= request.min_tokens;
+    const std::vector<int32_t> none;
+    sampled = sequence.sampler().sample(logits, {.history = sequence.tokens(),
+                                                 .n_prompt = sequence.n_prompt(),
+                                                 .position = sequence.n_tokens(),
+                                                 .choice = request.choice,
+                                                 .masked = may_end ? none : request.end_tokens});
+  }
+  const bool is_first = sequence.n_generated() == 0;
+  if (is_first) {
+    sequence.first_token = drawn;
+    sequence.usage.prefill_s = seconds_between(sequence.admitted, drawn);
+    keeper_.count(sequence);
+  }
+  sequence.usage.decode_s = seconds_between(sequence.first_token, drawn);
   sequence.append(sampled.id);
   if (!options_.use_kv_cache) {
     sequence.num_computed = 0;  // compute everything again
   }
   sequence.usage.generated_tokens = sequence.n_generated();
-
-  const Request& request = sequence.request();
   const bool is_end = std::ranges::find(request.end_tokens, sampled.id) != request.end_tokens.end();
-  const bool go_on = sequence.sink().on_token({sampled.id, &sampled, is_end});
+  Delivered delivered;
+  {
+    const PhaseTimer timer(phase_, StepPhase::kPublish, stats_.publish_s);
+    delivered = deliver_token(sequence, {sampled.id, &sampled, is_end});
+  }
   const bool full = sequence.n_tokens() > options_.context ||
                     (request.max_tokens >= 0 && sequence.n_generated() >= request.max_tokens);
-  if (is_end || !go_on) {
+  if (!delivered.failure.empty()) {
+    finish(sequence, FinishReason::kError, delivered.failure);
+  } else if (is_end || !delivered.goes_on) {
     finish(sequence, FinishReason::kStop, "");
   } else if (full) {
     finish(sequence, FinishReason::kLength, "");
-  } else {
-    return;
   }
-  sequence.cancelled = true;  // leaves the running list at the end of the step
 }
 
+// Pages go back before the sink hears of it. A sequence that waits or runs leaves its queue at the
+// end of the step.
 void Engine::finish(Sequence& sequence, FinishReason reason, std::string_view message) {
   if (reason != FinishReason::kError) {
-    keep_pages(sequence);
+    keeper_.keep(sequence);
   }
-  sequence.pages().clear();
-  sequence.sink().on_finish(reason, sequence.usage, message);
+  keeper_.give_back(sequence);
+  roster_.hand_over(sequence);
+  sequence.is_finished = true;
+  if (!sequence.was_admitted) {
+    sequence.usage.queue_s = seconds_between(sequence.submitted, now());
+  }
+  const PhaseTimer timer(phase_, StepPhase::kPublish, stats_.publish_s);
+  deliver_finish(sequence, reason, message);
 }
 
 }  // namespace fathom::engine

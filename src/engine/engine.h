@@ -1,16 +1,23 @@
 // The step loop: schedule, fill the batch, one forward pass, sample, publish.
-// Called by api/generator. Read next: engine/scheduler.h, engine/batch.h, model/model.h.
+// Called by api/generator, api/engine_thread. Read next: engine/roster.h, engine/scheduler.h,
+// engine/batch.h, model/model.h.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/arena.h"
+#include "engine/page_keeper.h"
 #include "engine/request.h"
+#include "engine/request_check.h"
+#include "engine/roster.h"
+#include "engine/stats.h"
+#include "engine/step_model.h"
 #include "kv/page_pool.h"
 #include "kv/prefix_cache.h"
 #include "model/model.h"
@@ -19,7 +26,6 @@
 namespace fathom::engine {
 
 class Batch;
-class Sequence;
 struct BatchShare;
 
 struct EngineOptions {
@@ -30,27 +36,24 @@ struct EngineOptions {
   bool use_kv_cache = true;      // false: every step recomputes the whole sequence
   bool prefix_cache = false;     // keep pages for prompts that begin alike; needs use_kv_cache
   uint8_t arithmetic = 0;        // of page headers: 0 int8 activations, 1 f32 reference
+  int64_t max_logits = 0;        // rows of logits in a step; 0: max_sequences, the least
   int64_t priority_aging = 256;  // steps of waiting that are worth one level of priority
+  int64_t preempt_every = 0;     // debug: steps after which the last running one is pre-empted
+  bool check_pages = false;      // debug: every page that a step reads or writes has its owner
+  std::string model_id = {};     // names the weights in the keys of cached pages
+  std::string adapter_id = {};   // and the adapters
+  kv::PageHash page_hash = {};   // of cached pages; empty: the standard one
   std::function<Clock::time_point()> now = {};  // for deadlines and durations; empty: Clock::now
 };
 
-// Numbers for metrics, all since the start unless they say "now".
-struct EngineStats {
-  int64_t n_waiting = 0;       // now, pre-empted ones among them
-  int64_t n_running = 0;       // now
-  int64_t n_pages = 0;         // in all
-  int64_t n_pages_free = 0;    // now, holding nothing
-  int64_t n_pages_cached = 0;  // now, held by the prefix cache alone: free when they are needed
-  int64_t n_pages_used = 0;    // now, held by sequences
-  int64_t n_steps = 0;         // with at least one row
-  int64_t n_rows = 0;          // computed, prompts and generated tokens together
-  int64_t n_prompt_rows = 0;   // of them
-  int64_t n_preemptions = 0;
-  kv::PrefixStats prefix;  // zeros where the cache is off
-  double schedule_s = 0;   // choosing, pages, filling the batch
-  double forward_s = 0;    // the model
-  double sample_s = 0;     // tokens from logits
-  double publish_s = 0;    // the sinks
+// A sequence as it stands between two steps.
+struct SequenceView {
+  RequestId id = 0;
+  bool is_running = false;
+  std::span<const int32_t> tokens;  // prompt and answer
+  std::span<const int32_t> pages;
+  int64_t n_prompt = 0;
+  int64_t num_computed = 0;
 };
 
 class Engine {
@@ -59,6 +62,9 @@ class Engine {
   // `scratch`.
   Engine(model::Model& model, ops::Exec& exec, kv::PagePool& pages, MemoryPool& scratch,
          const EngineOptions& options);
+
+  // The same over any model.
+  Engine(StepModel& model, kv::PagePool& pages, MemoryPool& scratch, const EngineOptions& options);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -77,50 +83,65 @@ class Engine {
   RequestId submit(Request request, TextSink& sink);
 
   // Several answers to one prompt: sink i gets choice i, with the bits that a request of its own
-  // with that `choice` would give. Ids in the same order; errors as of submit().
+  // with that `choice` would give. The prompt is computed once where there are seats for all of
+  // them; its pages are shared until they are written. Ids in the same order; errors as of
+  // submit().
   std::vector<RequestId> submit_choices(const Request& request, std::span<TextSink* const> sinks);
 
   // Ends a request at the next step border; its sink gets kCancelled. Unknown ids are ignored.
   void cancel(RequestId id);
 
-  // One step over the running sequences. False when nothing is running or waiting.
+  // One step over the running sequences. False when nothing is running or waiting. A request whose
+  // own step or sink fails ends with kError; the others go on.
   bool step();
 
   [[nodiscard]] EngineStats stats() const;
 
+  // Any thread.
+  [[nodiscard]] StepPhase phase() const { return phase_.load(std::memory_order_relaxed); }
+
+  // All sequences, valid until the next call; for checks and reports.
+  [[nodiscard]] std::vector<SequenceView> sequences() const;
+
   // Rows computed so far, prompts and generated tokens together.
-  [[nodiscard]] int64_t n_rows_computed() const { return n_rows_computed_; }
+  [[nodiscard]] int64_t n_rows_computed() const { return stats_.n_rows; }
 
   // What the prefix cache has done; null where it is off.
-  [[nodiscard]] const kv::PrefixCache* prefix_cache() const { return cache_.get(); }
+  [[nodiscard]] const kv::PrefixCache* prefix_cache() const { return keeper_.cache(); }
 
   // Time spent so far on choosing tokens from logits.
-  [[nodiscard]] double sampling_seconds() const { return sampling_s_; }
+  [[nodiscard]] double sampling_seconds() const { return stats_.sample_s; }
 
  private:
-  void drop_cancelled();
-  void admit();
+  Engine(std::unique_ptr<StepModel> model, kv::PagePool& pages, MemoryPool& scratch,
+         const EngineOptions& options);
+
+  [[nodiscard]] Clock::time_point now() const;
+  std::unique_ptr<Sequence> make_sequence(Request request, TextSink& sink);
+  void end_overdue();
+  void preempt_for_debug();
   void choose_rows();
+  bool secure(BatchShare share);
+  void advance();
+  void advance(const BatchShare& share, const ops::Rows& logits);
+  void publish_all(Sequence& sequence, std::span<const float> logits);
   void publish(Sequence& sequence, std::span<const float> logits);
-  [[nodiscard]] bool make_room(Sequence& sequence, int64_t n_promised);
-  void keep_pages(Sequence& sequence);
   void finish(Sequence& sequence, FinishReason reason, std::string_view message);
   bool end_faulty_sequence();
-  [[nodiscard]] int64_t positions_needed(const Request& request) const;
 
-  model::Model* model_;
-  ops::Exec* exec_;
+  std::unique_ptr<StepModel> own_model_;  // where the constructor got a loaded one
+  StepModel* model_;
   kv::PagePool* pages_;
   EngineOptions options_;
-  ops::Rows logits_;                                // [max_sequences, n_vocab]
-  std::unique_ptr<kv::PrefixCache> cache_;          // null: off
-  std::vector<std::unique_ptr<Sequence>> waiting_;  // in order of arrival
-  std::vector<std::unique_ptr<Sequence>> running_;
+  RequestLimits limits_;
+  ops::Rows logits_;  // [max_logits, n_vocab]
+  PageKeeper keeper_;
+  Roster roster_;
   std::unique_ptr<Batch> batch_;
   std::vector<BatchShare> shares_;  // of the step at hand
   RequestId next_id_ = 1;
-  int64_t n_rows_computed_ = 0;
-  double sampling_s_ = 0;
+  EngineStats stats_;  // counters and times; the rest is filled in by stats()
+  std::atomic<StepPhase> phase_ = StepPhase::kIdle;
 };
 
 }  // namespace fathom::engine

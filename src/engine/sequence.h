@@ -1,14 +1,16 @@
-// One running request: its ids, counters, pages and sampler.
-// Called by engine/engine, engine/batch. Read next: kv/page_table.h.
+// One request that was queued, in its running form: ids, counters, pages and sampler.
+// Called by engine/engine, engine/page_keeper, engine/batch. Read next: kv/page_table.h.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/request.h"
+#include "engine/scheduler.h"
 #include "kv/page_table.h"
+#include "kv/prefix_key.h"
 #include "sample/sampler.h"
 
 namespace fathom::engine {
@@ -16,13 +18,14 @@ namespace fathom::engine {
 class Sequence {
  public:
   Sequence(RequestId id, Request request, TextSink& sink, kv::PagePool& pages,
-           kv::PageHeader header, int64_t n_vocab, int64_t planned_length)
+           kv::PrefixScope scope, int64_t n_vocab, int64_t planned_length)
       : id_(id),
         request_(std::move(request)),
         sink_(&sink),
         tokens_(request_.prompt),
-        pages_(pages, header),
-        sampler_(request_.sampling, n_vocab),
+        pages_(pages, scope.header, id),
+        key_(std::move(scope)),
+        n_vocab_(n_vocab),
         planned_length_(planned_length) {}
 
   [[nodiscard]] RequestId id() const { return id_; }
@@ -36,23 +39,48 @@ class Sequence {
 
   [[nodiscard]] int64_t n_tokens() const { return static_cast<int64_t>(tokens_.size()); }
 
-  [[nodiscard]] int64_t n_generated() const {
-    return n_tokens() - static_cast<int64_t>(request_.prompt.size());
-  }
+  [[nodiscard]] int64_t n_prompt() const { return static_cast<int64_t>(request_.prompt.size()); }
 
-  // Prompt and all that may be generated: frozen at admission, chooses length-dependent ropes.
+  [[nodiscard]] int64_t n_generated() const { return n_tokens() - n_prompt(); }
+
+  // Prompt and all that may be generated: frozen at submission, chooses length-dependent ropes.
   [[nodiscard]] int64_t planned_length() const { return planned_length_; }
+
+  // Log probabilities of the prompt's tokens are asked for and not complete.
+  [[nodiscard]] bool wants_prompt_logprobs() const {
+    return request_.n_prompt_logprobs >= 0 && !gave_prompt_logprobs;
+  }
 
   // Positions [0, num_computed) have their K and V in the pages.
   int64_t num_computed = 0;
-  bool cancelled = false;
+  Rank rank;
+  int64_t last_step = 0;  // in which it had rows
+  RequestId leader = 0;   // another choice that computes the prompt for this one; 0: none
+  bool has_followers = false;
+  bool was_admitted = false;
+  bool is_running = false;
+  bool cancelled = false;    // asked for; ends at the next step border
+  bool is_finished = false;  // its sink got on_finish; it leaves its queue at the step's end
+  bool gave_prompt_logprobs = false;
+  std::vector<sample::Sampled> prompt_logprobs;  // of tokens 1, 2, ...
   Usage usage;
+  Clock::time_point submitted;
   Clock::time_point admitted;
   Clock::time_point first_token;
 
   [[nodiscard]] kv::PageTable& pages() { return pages_; }
 
-  [[nodiscard]] sample::Sampler& sampler() { return sampler_; }
+  [[nodiscard]] const kv::PageTable& pages() const { return pages_; }
+
+  [[nodiscard]] kv::PrefixKey& key() { return key_; }
+
+  // Made when it is first asked for: those that wait need none.
+  [[nodiscard]] sample::Sampler& sampler() {
+    if (!sampler_) {
+      sampler_.emplace(request_.sampling, n_vocab_);
+    }
+    return *sampler_;
+  }
 
   void append(int32_t id) { tokens_.push_back(id); }
 
@@ -62,7 +90,9 @@ class Sequence {
   TextSink* sink_;
   std::vector<int32_t> tokens_;
   kv::PageTable pages_;
-  sample::Sampler sampler_;
+  kv::PrefixKey key_;
+  std::optional<sample::Sampler> sampler_;
+  int64_t n_vocab_;
   int64_t planned_length_;
 };
 

@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/arena.h"
 #include "kv/layout.h"
+#include "kv/page_audit.h"
 
 namespace fathom::kv {
 
@@ -21,22 +23,38 @@ struct PageHeader {
   bool operator==(const PageHeader&) const = default;
 };
 
+// The three that move pages are virtual so that a test can plant a fault in each.
 class PagePool {
  public:
   // Takes pool_bytes(shape, n_pages) from `memory`. Layout: [layer][page][kv_head][K | V].
   PagePool(MemoryPool& memory, const PageShape& shape, int64_t n_pages);
 
-  // A zeroed page with one owner. Error: kResourceExhausted when none is free.
-  int32_t allocate(const PageHeader& header);
+  virtual ~PagePool() = default;
+  PagePool(const PagePool&) = delete;
+  PagePool& operator=(const PagePool&) = delete;
 
-  // One owner more, or less; the last one frees the page.
-  void share(int32_t page);
-  void release(int32_t page);
+  // A zeroed page with one owner. Errors: kResourceExhausted when none is free; with an audit,
+  // kInternal when the page has an owner or was written while it was free.
+  virtual int32_t allocate(const PageHeader& header, PageOwner owner);
+
+  // One owner more, or less; the last one frees the page. With an audit, what does not belong to
+  // `owner` stays where it is.
+  virtual void share(int32_t page, PageOwner owner);
+  virtual void release(int32_t page, PageOwner owner);
+
+  // Gives `to` the content and header of `from`, in all layers.
+  void copy(int32_t from, int32_t to);
 
   // 0 for a free page.
   [[nodiscard]] int32_t n_owners(int32_t page) const {
     return owners_.at(static_cast<size_t>(page));
   }
+
+  // Tells that one of the page's owners is the prefix cache, or that it has ceased to be.
+  void mark_cached(int32_t page, bool is_cached);
+
+  // Pages that only the prefix cache holds.
+  [[nodiscard]] int64_t n_idle() const { return n_idle_; }
 
   [[nodiscard]] const PageHeader& header(int32_t page) const;
 
@@ -50,15 +68,28 @@ class PagePool {
 
   [[nodiscard]] int64_t peak_used() const { return peak_used_; }
 
+  // Begins the debug mode: owners are kept by name, and free pages are filled with canaries and
+  // looked at when they are handed out. All pages must be free.
+  void start_audit();
+
+  // Null unless the debug mode is on.
+  [[nodiscard]] const PageAudit* audit() const { return audit_.get(); }
+
   // Verifies counts against the free list; aborts on a broken invariant.
   void self_check() const;
 
  private:
+  void fill(int32_t page, int value);
+  void check_canaries(int32_t page);
+
   PageShape shape_;
   std::byte* base_ = nullptr;
   std::vector<int32_t> free_;    // stack of free page numbers
   std::vector<int32_t> owners_;  // [n_pages] reference counts
+  std::vector<bool> cached_;     // [n_pages] one of the owners is the prefix cache
   std::vector<PageHeader> headers_;
+  std::unique_ptr<PageAudit> audit_;
+  int64_t n_idle_ = 0;
   int64_t peak_used_ = 0;
 };
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <unordered_set>
 
 #include "base/check.h"
 
@@ -16,11 +15,16 @@ namespace fathom::kv {
 
 namespace {
 
+constexpr size_t kEvictedRemembered = 4096;  // hashes, 32 KiB
+
 std::span<const int32_t> page_tokens(std::span<const int32_t> tokens, int64_t page) {
   return tokens.subspan(static_cast<size_t>(page * kPageTokens), kPageTokens);
 }
 
 }  // namespace
+
+PrefixCache::PrefixCache(PagePool& pool, PageHash hash)
+    : pool_(&pool), hash_(std::move(hash)), evicted_(kEvictedRemembered, 0) {}
 
 PrefixCache::NodeList::iterator PrefixCache::find(uint64_t hash, const Node* parent,
                                                   const PrefixScope& scope,
@@ -28,7 +32,7 @@ PrefixCache::NodeList::iterator PrefixCache::find(uint64_t hash, const Node* par
   const auto [begin, end] = by_hash_.equal_range(hash);
   const auto found = std::find_if(begin, end, [&](const auto& entry) {
     const Node& node = *entry.second;
-    return node.parent == parent && node.scope == scope &&
+    return node.parent == parent && (parent != nullptr || node.scope == scope) &&
            std::equal(node.tokens.begin(), node.tokens.end(), tokens.begin(), tokens.end());
   });
   return found == end ? recent_.end() : found->second;
@@ -40,59 +44,77 @@ void PrefixCache::touch(std::span<const NodeList::iterator> path) {
   }
 }
 
-std::vector<int32_t> PrefixCache::take(const PrefixScope& scope, std::span<const int32_t> tokens,
-                                       int64_t max_tokens) {
+CacheEnd PrefixCache::take(PrefixKey& key, std::span<const int32_t> tokens, int64_t max_tokens,
+                           PageTable& table) {
   const int64_t n_full = std::min(std::ssize(tokens), max_tokens) / kPageTokens;
+  CacheEnd end =
+      n_full < std::ssize(tokens) / kPageTokens ? CacheEnd::kLastToken : CacheEnd::kEndOfPrompt;
   std::vector<NodeList::iterator> path;
-  std::vector<int32_t> pages;
-  uint64_t hash = hash_scope(scope);
   const Node* parent = nullptr;
   for (int64_t page = 0; page < n_full; ++page) {
-    const auto content = page_tokens(tokens, page);
-    hash = hash_page(hash, content);
-    const auto node = find(hash, parent, scope, content);
+    const uint64_t hash = hash_of(key, tokens, page);
+    const auto node = find(hash, parent, key.scope(), page_tokens(tokens, page));
     if (node == recent_.end()) {
+      const bool is_late = evicted_[hash % kEvictedRemembered] == hash;
+      end = is_late ? CacheEnd::kEvicted : CacheEnd::kNotSeen;
       break;
     }
+    if (page < table.n_pages()) {
+      if (table.pages()[static_cast<size_t>(page)] != node->page) {
+        break;  // the table's own page is not the kept one: nothing behind it may be taken
+      }
+    } else {
+      table.append_shared(node->page);
+    }
     path.push_back(node);
-    pages.push_back(node->page);
-    pool_->share(node->page);
     parent = &*node;
   }
   touch(path);
-  return pages;
+  return end;
 }
 
 void PrefixCache::count(int64_t asked_tokens, int64_t matched_tokens) {
+  ++stats_.n_asked;
+  stats_.n_hits += matched_tokens > 0 ? 1 : 0;
   stats_.asked_tokens += asked_tokens;
   stats_.matched_tokens += matched_tokens;
 }
 
-void PrefixCache::insert(const PrefixScope& scope, std::span<const int32_t> tokens,
-                         std::span<const int32_t> pages, int64_t n_computed) {
+PrefixCache::NodeList::iterator PrefixCache::add(uint64_t hash, Node* parent,
+                                                 const PrefixScope& scope,
+                                                 std::span<const int32_t> tokens, int32_t page) {
+  pool_->share(page, kCacheOwner);
+  pool_->mark_cached(page, true);
+  const auto node =
+      recent_.insert(recent_.begin(), Node{.hash = hash,
+                                           .page = page,
+                                           .scope = parent == nullptr ? scope : PrefixScope{},
+                                           .tokens = {tokens.begin(), tokens.end()},
+                                           .parent = parent,
+                                           .n_children = 0});
+  by_hash_.emplace(hash, node);
+  if (parent != nullptr) {
+    ++parent->n_children;
+  }
+  ++stats_.n_inserted;
+  return node;
+}
+
+void PrefixCache::insert(PrefixKey& key, std::span<const int32_t> tokens, int64_t n_computed,
+                         PageTable& table) {
   FATHOM_CHECK(n_computed <= std::ssize(tokens));
-  const int64_t n_full = std::min(n_computed / kPageTokens, std::ssize(pages));
+  const int64_t n_full = std::min(n_computed / kPageTokens, table.n_pages());
   std::vector<NodeList::iterator> path;
-  uint64_t hash = hash_scope(scope);
   Node* parent = nullptr;
   for (int64_t page = 0; page < n_full; ++page) {
     const auto content = page_tokens(tokens, page);
-    hash = hash_page(hash, content);
-    auto node = find(hash, parent, scope, content);
+    const uint64_t hash = hash_of(key, tokens, page);
+    const int32_t own = table.pages()[static_cast<size_t>(page)];
+    auto node = find(hash, parent, key.scope(), content);
     if (node == recent_.end()) {
-      const int32_t number = pages[static_cast<size_t>(page)];
-      pool_->share(number);
-      node = recent_.insert(recent_.begin(), Node{.hash = hash,
-                                                  .page = number,
-                                                  .scope = scope,
-                                                  .tokens = {content.begin(), content.end()},
-                                                  .parent = parent,
-                                                  .n_children = 0});
-      by_hash_.emplace(hash, node);
-      if (parent != nullptr) {
-        ++parent->n_children;
-      }
-      ++stats_.n_inserted;
+      node = add(hash, parent, key.scope(), content, own);
+    } else if (node->page != own) {
+      table.replace_shared(static_cast<size_t>(page), node->page);
     }
     path.push_back(node);
     parent = &*node;
@@ -106,23 +128,10 @@ void PrefixCache::erase(NodeList::iterator node) {
   if (node->parent != nullptr) {
     --node->parent->n_children;
   }
-  pool_->release(node->page);
+  evicted_[node->hash % kEvictedRemembered] = node->hash;
+  pool_->mark_cached(node->page, false);
+  pool_->release(node->page, kCacheOwner);
   recent_.erase(node);
-}
-
-// A sequence that computed a page of its own while another one's was kept may own a child here and
-// not the parent: what stands before a page in use is not idle either.
-int64_t PrefixCache::n_idle() const {
-  std::unordered_set<const Node*> busy;
-  int64_t n_idle = 0;
-  for (auto node = recent_.rbegin(); node != recent_.rend(); ++node) {
-    if (pool_->n_owners(node->page) == 1 && !busy.contains(&*node)) {
-      ++n_idle;
-    } else if (node->parent != nullptr) {
-      busy.insert(node->parent);
-    }
-  }
-  return n_idle;
 }
 
 int64_t PrefixCache::evict(int64_t n_pages) {
@@ -147,6 +156,15 @@ void PrefixCache::clear() {
   }
 }
 
+void PrefixCache::visit(const std::function<void(const Kept&)>& visitor) const {
+  for (const Node& node : recent_) {
+    visitor({.page = node.page,
+             .parent = node.parent == nullptr ? -1 : node.parent->page,
+             .tokens = node.tokens,
+             .scope = node.parent == nullptr ? &node.scope : nullptr});
+  }
+}
+
 void PrefixCache::self_check() const {
   FATHOM_CHECK(by_hash_.size() == recent_.size());
   std::unordered_map<const Node*, int64_t> n_children;
@@ -159,6 +177,8 @@ void PrefixCache::self_check() const {
     FATHOM_CHECK(std::ssize(node->tokens) == kPageTokens);
     if (node->parent != nullptr) {
       ++n_children[node->parent];
+      // In use, so what it follows is in use.
+      FATHOM_CHECK(pool_->n_owners(node->page) == 1 || pool_->n_owners(node->parent->page) > 1);
     }
   }
 }

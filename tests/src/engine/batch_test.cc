@@ -29,8 +29,8 @@ TEST(Batch, LaysSequencesOneAfterTheOther) {
   second.pages().reserve(2);
   first.num_computed = 2;
 
-  Batch batch(8, 2);
-  batch.fill({{&first, 2, true}, {&second, 1, false}});
+  Batch batch(8, 2, 4);
+  batch.fill({{&first, 2, true, 1}, {&second, 1, false, 0}});
   const model::StepInput input = batch.input();
   EXPECT_EQ(std::vector<int32_t>(input.token_ids.begin(), input.token_ids.end()),
             (std::vector<int32_t>{12, 13, 20}));
@@ -47,6 +47,11 @@ TEST(Batch, LaysSequencesOneAfterTheOther) {
   EXPECT_EQ(batch.share_of_row(0), 0U);
   EXPECT_EQ(batch.share_of_row(1), 0U);
   EXPECT_EQ(batch.share_of_row(2), 1U);
+  // More logits than the last row's: those before tokens of the prompt.
+  first.num_computed = 0;
+  batch.fill({{&second, 1, false, 1}, {&first, 4, true, 3}});
+  const auto rows = batch.input().logit_rows;
+  EXPECT_EQ(std::vector<int64_t>(rows.begin(), rows.end()), (std::vector<int64_t>{0, 2, 3, 4}));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "support/error_check.h"
 
 namespace fathom::kv {
 namespace {
@@ -26,32 +27,32 @@ class PagePoolTest : public testing::Test {
 TEST_F(PagePoolTest, HandsOutEveryPageOnce) {
   std::set<int32_t> pages;
   for (int i = 0; i < 6; ++i) {
-    pages.insert(pool_.allocate({}));
+    pages.insert(pool_.allocate({}, 1));
   }
   EXPECT_EQ(pages.size(), 6U);
   EXPECT_EQ(pool_.n_free(), 0);
-  EXPECT_THROW(pool_.allocate({}), Error);
+  EXPECT_THROW(pool_.allocate({}, 1), Error);
 }
 
 TEST_F(PagePoolTest, SharedPageIsFreedByTheLastOwner) {
-  const int32_t page = pool_.allocate({PageType::kBF16, 1, 7});
+  const int32_t page = pool_.allocate({PageType::kBF16, 1, 7}, 1);
   EXPECT_EQ(pool_.header(page).rope_id, 7);
-  pool_.share(page);
-  pool_.release(page);
+  pool_.share(page, 1);
+  pool_.release(page, 1);
   EXPECT_EQ(pool_.n_free(), 5);
-  pool_.release(page);
+  pool_.release(page, 1);
   EXPECT_EQ(pool_.n_free(), 6);
   pool_.self_check();
 }
 
 TEST_F(PagePoolTest, ReusedPageIsZeroInEveryLayer) {
-  const int32_t page = pool_.allocate({});
+  const int32_t page = pool_.allocate({}, 1);
   for (int layer = 0; layer < kShape.n_layers; ++layer) {
     std::memset(pool_.view(layer).k_of(page, 0), 0x5a,
                 static_cast<size_t>(page_layer_bytes(kShape)));
   }
-  pool_.release(page);
-  ASSERT_EQ(pool_.allocate({}), page);
+  pool_.release(page, 1);
+  ASSERT_EQ(pool_.allocate({}, 1), page);
   for (int layer = 0; layer < kShape.n_layers; ++layer) {
     const std::byte* bytes = pool_.view(layer).k_of(page, 0);
     EXPECT_TRUE(std::all_of(bytes, bytes + page_layer_bytes(kShape),
@@ -84,17 +85,64 @@ TEST_F(PagePoolTest, ViewsOfPagesHeadsAndLayersDoNotOverlap) {
   EXPECT_EQ(pool_.view(1).head_dim, 8);
 }
 
+TEST_F(PagePoolTest, IdlePagesAreThoseThatOnlyTheCacheHolds) {
+  const int32_t page = pool_.allocate({}, 1);
+  pool_.share(page, kCacheOwner);
+  pool_.mark_cached(page, true);
+  EXPECT_EQ(pool_.n_idle(), 0);
+  pool_.release(page, 1);
+  EXPECT_EQ(pool_.n_idle(), 1);
+  pool_.share(page, 2);
+  EXPECT_EQ(pool_.n_idle(), 0);
+  pool_.release(page, 2);
+  pool_.self_check();
+  pool_.mark_cached(page, false);
+  EXPECT_EQ(pool_.n_idle(), 0);
+  pool_.release(page, kCacheOwner);
+  EXPECT_EQ(pool_.n_free(), 6);
+  pool_.self_check();
+}
+
+TEST_F(PagePoolTest, CopiesEveryLayerAndTheHeader) {
+  const int32_t from = pool_.allocate({PageType::kBF16, 1, 9}, 1);
+  const int32_t to = pool_.allocate({}, 1);
+  for (int layer = 0; layer < kShape.n_layers; ++layer) {
+    std::memset(pool_.view(layer).k_of(from, 0), 0x30 + layer,
+                static_cast<size_t>(page_layer_bytes(kShape)));
+  }
+  pool_.copy(from, to);
+  for (int layer = 0; layer < kShape.n_layers; ++layer) {
+    EXPECT_EQ(std::memcmp(pool_.view(layer).k_of(from, 0), pool_.view(layer).k_of(to, 0),
+                          static_cast<size_t>(page_layer_bytes(kShape))),
+              0);
+  }
+  EXPECT_EQ(pool_.header(to).rope_id, 9);
+}
+
+TEST_F(PagePoolTest, AWriteToAFreedPageIsFoundWhenItIsHandedOut) {
+  pool_.start_audit();
+  const int32_t page = pool_.allocate({}, 5);
+  EXPECT_EQ(*pool_.view(1).k_of(page, 0), std::byte{0});
+  pool_.release(page, 5);
+  EXPECT_EQ(*pool_.view(1).k_of(page, 0), std::byte{0xff});  // reads as a NaN
+  *(pool_.view(1).k_of(page, 0) + 3) = std::byte{1};
+  test::expect_error([&] { pool_.allocate({}, 6); }, ErrorCode::kInternal,
+                     {"page " + std::to_string(page), "byte 3 of layer 1", "0x01"});
+  EXPECT_EQ(pool_.allocate({}, 6), page);  // in order again
+  pool_.self_check();
+}
+
 TEST_F(PagePoolTest, RandomScriptKeepsTheCounts) {
   std::mt19937 random(7);
   std::map<int32_t, int> owners;
   for (int step = 0; step < 5000; ++step) {
     const auto action = random() % 3;
     if (action == 0 && pool_.n_free() > 0) {
-      ASSERT_EQ(owners[pool_.allocate({})]++, 0);
+      ASSERT_EQ(owners[pool_.allocate({}, 1)]++, 0);
     } else if (action == 1) {
       for (auto& [page, count] : owners) {
         if (count > 0 && count < 4) {
-          pool_.share(page);
+          pool_.share(page, 1);
           ++count;
           break;
         }
@@ -103,7 +151,7 @@ TEST_F(PagePoolTest, RandomScriptKeepsTheCounts) {
       auto it = owners.begin();
       std::advance(it, owners.empty() ? 0 : random() % owners.size());
       if (it != owners.end() && it->second > 0) {
-        pool_.release(it->first);
+        pool_.release(it->first, 1);
         --it->second;
       }
     }
