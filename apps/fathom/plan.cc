@@ -2,13 +2,16 @@
 // Read next: xray/memory_plan.h.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "api/session.h"
 #include "command.h"
+#include "memory_flags.h"
 #include "options.h"
 #include "run_report.h"
 #include "terminal.h"
+#include "xray/page_budget.h"
 
 namespace fathom::app {
 
@@ -16,6 +19,8 @@ namespace {
 
 struct PlanFlags {
   ModelFlags model;
+  MemoryFlags memory;
+  int64_t max_sequences = 1;
   bool as_json = false;
 };
 
@@ -23,7 +28,10 @@ int plan(const PlanFlags& flags) {
   if (flags.model.weights.check_tensors) {
     throw UsageError("--check-tensors has no effect: a plan reads no weights");
   }
-  const auto forecast = api::make_forecast(session_options(flags.model));
+  api::SessionOptions options = session_options(flags.model);
+  options.max_sequences = flags.max_sequences;
+  set_memory_options(flags.memory, std::nullopt, options);
+  const auto forecast = api::make_forecast(options);
   AnswerWriter writer;
   if (flags.as_json) {
     writer.write(plan_json(forecast->plan, true) + "\n");
@@ -34,7 +42,16 @@ int plan(const PlanFlags& flags) {
   }
   writer.write(fmt::format("{:<11} {:>15} B  context {}\n", "total", forecast->plan.total_bytes(),
                            forecast->plan.context));
-  const int64_t largest = xray::largest_context(forecast->input, forecast->limit.bytes);
+  if (forecast->input.n_pages > 0) {
+    writer.write(
+        fmt::format("{:<11} {:>15}    of the whole context fit into the KV cache at once\n",
+                    "sequences", xray::whole_sequences(forecast->input)));
+  }
+  const xray::PlanInput& input = forecast->input;
+  const int64_t largest = input.n_pages > 0
+                              ? std::min(input.n_pages * kPageTokens,
+                                         std::max(input.load->config.max_context, input.context))
+                              : xray::largest_context(input, forecast->limit.bytes);
   writer.write(fmt::format("{:<11} {:>15} B  {}: {}, the largest context is -c {}\n", "limit",
                            forecast->limit.bytes, forecast->limit.name,
                            forecast->fits() ? "it fits" : "it does not fit", largest));
@@ -47,10 +64,16 @@ void add_plan(CommandLine& app, Command& command) {
   auto* sub = app.add_subcommand("plan", "Predict the memory of a run");
   sub->footer(
       "Examples:\n  fathom plan -m model.gguf -c 8192 --kv-type f32\n"
-      "  fathom plan -m folder --lora adapter");
+      "  fathom plan -m folder --lora adapter\n"
+      "  fathom plan -m model.gguf --max-sequences 16 --memory-utilization 0.85");
   auto flags = std::make_shared<PlanFlags>();
   add_model_flags(*sub, flags->model);
   add_cache_flags(*sub, flags->model);
+  add_memory_flags(*sub, flags->memory);
+  sub->add_option("--max-sequences", flags->max_sequences, "Requests that run at once")
+      ->check(in_range(1, 1 << 16))
+      ->type_name("N")
+      ->capture_default_str();
   add_json(*sub, flags->as_json, "Print one JSON object");
   sub->callback([flags, &command] { command = [flags] { return plan(*flags); }; });
 }

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "chat_loop.h"
 #include "command.h"
+#include "memory_flags.h"
 #include "run_flags.h"
 #include "run_report.h"
 #include "run_watch.h"
@@ -140,6 +141,7 @@ int run(const CommandLine& app, RunFlags flags) {
     LoadBar bar;
     api::SessionOptions options = session_options(flags.model);
     options.use_kv_cache = !flags.no_kv_cache;
+    options.check_pages = flags.check_pages;
     options.prefix_cache = is_chat;  // each turn begins with those before
     options.progress = [&bar](int64_t done, int64_t all) { bar.show(done, all); };
     session = api::Session::open(options);
@@ -188,6 +190,7 @@ void add_run(CommandLine& app, Command& command) {
                 "Print layer - tensor - shape - dtype of one prefill and one decode step");
   sub->add_flag("--check-nan", flags->check_nan,
                 "Look at every value; name the first NaN or infinity");
+  add_check_pages(*sub, flags->check_pages);
   sub->add_flag("--no-kv-cache", flags->no_kv_cache,
                 "Recompute everything in every step, and compare with the cache");
   sub->callback([sub, flags, &command] { command = [sub, flags] { return run(*sub, *flags); }; });

@@ -22,6 +22,7 @@ struct RunFlags {
   bool trace = false;
   bool check_nan = false;
   bool no_kv_cache = false;
+  bool check_pages = false;
 };
 
 // The request for `ids`, without callbacks.

@@ -52,9 +52,13 @@ void add_engine_flags(CommandLine& app, ServeFlags& flags) {
                        "Rows of one step; longer prompts are computed in pieces"},
                       {"--max-queued", &flags.max_queued, 1, kMostCount,
                        "Answers that run or wait at once; beyond them 429"},
+                      {"--priority-aging", &flags.priority_aging, 1, kMostCount,
+                       "Steps of waiting that are worth one level of priority"},
                   });
   app.add_flag("--no-prefix-cache", flags.no_prefix_cache,
                "Compute every prompt from its begin, also one that begins like another");
+  add_memory_flags(app, flags.memory);
+  add_check_pages(app, flags.check_pages);
 }
 
 void add_listen_flags(CommandLine& app, ServeFlags& flags) {

@@ -8,6 +8,7 @@
 
 #include "api/server.h"
 #include "chat_flags.h"
+#include "memory_flags.h"
 #include "options.h"
 
 namespace fathom::app {
@@ -22,9 +23,12 @@ struct ServeFlags {
   int64_t max_sequences = 16;
   int64_t max_batched_tokens = 512;
   int64_t max_queued = 256;
+  int64_t priority_aging = 256;
   double deadline_s = 0;       // 0: none
   double queue_timeout_s = 0;  // 0: none
   bool no_prefix_cache = false;
+  MemoryFlags memory;
+  bool check_pages = false;
 };
 
 void add_serve_flags(CommandLine& app, ServeFlags& flags);

@@ -101,6 +101,9 @@ api::ServedModel open_served_model(const ServeFlags& flags,
   options.max_sequences = flags.max_sequences;
   options.max_batched_tokens = flags.max_batched_tokens;
   options.prefix_cache = !flags.no_prefix_cache;
+  options.priority_aging = flags.priority_aging;
+  options.check_pages = flags.check_pages;
+  set_memory_options(flags.memory, kDefaultUtilization, options);
   auto served = std::make_shared<Served>();
   served->records = records;
   served->session = api::Session::open(options);
@@ -117,7 +120,13 @@ api::ServedModel open_served_model(const ServeFlags& flags,
       *served->engine, *tokenizer, std::move(chat), handler_options(flags, *served->session),
       records.get());
   model.stats = [served] { return served->engine->stats(); };
-  model.beat = [served] { return beat_of(*served->engine); };
+  model.beat = [served] {
+    api::StepBeat beat = beat_of(*served->engine);
+    if (beat.seconds > 0) {
+      beat.phase = engine::name_of(served->session->engine().phase());
+    }
+    return beat;
+  };
   model.stop = [served] {
     served->engine.reset();
     served->session.reset();

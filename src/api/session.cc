@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "ops/cpu_backend.h"
+#include "xray/page_budget.h"
 
 namespace fathom::api {
 
@@ -24,16 +25,19 @@ namespace {
 
 constexpr int64_t kDefaultContext = 4096;
 constexpr int64_t kStackBytes = int64_t{256} * 1024;  // touched by one worker thread
+constexpr int64_t kSpareLogits = 7;    // rows of logits for log probabilities of prompts
+constexpr int64_t kSamplerBytes = 12;  // of a running sequence, for each id of the vocabulary
 constexpr int64_t kLoadWindowBytes = 2 << 20;  // file pages in sight while packing, and tables
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-kernels::Dispatch pick_kernels() {
+kernels::Dispatch pick_kernels(std::optional<Isa> isa_cap) {
   const Environment environment = read_environment();
   kernels::Dispatch dispatch =
-      kernels::make_dispatch(detect_cpu(), environment.isa_cap, environment.has_isa_cap, true);
+      kernels::make_dispatch(detect_cpu(), isa_cap.value_or(environment.isa_cap),
+                             isa_cap || environment.has_isa_cap, true);
   for (const std::string& message : dispatch.messages) {
     warn(message);
   }
@@ -65,13 +69,21 @@ int64_t pick_context(int64_t wanted, const model::LoadPlan& load) {
   return wanted;
 }
 
+// Of the engine, in one step.
+int64_t logit_rows(const SessionOptions& options) {
+  return options.max_sequences + (options.max_sequences > 1 ? kSpareLogits : 0);
+}
+
 engine::EngineOptions engine_options(const SessionOptions& options, int64_t context) {
   return {.max_batched_tokens = options.max_batched_tokens,
           .max_sequences = options.max_sequences,
           .context = context,
           .use_kv_cache = options.use_kv_cache,
           .prefix_cache = options.prefix_cache && options.use_kv_cache,
-          .arithmetic = static_cast<uint8_t>(options.compute_f32 ? 1 : 0)};
+          .arithmetic = static_cast<uint8_t>(options.compute_f32 ? 1 : 0),
+          .max_logits = logit_rows(options),
+          .priority_aging = options.priority_aging,
+          .check_pages = options.check_pages};
 }
 
 int n_engines(const SessionOptions& options) {
@@ -160,7 +172,7 @@ std::string packed_cache_folder() {
 
 std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
   auto forecast = std::make_unique<Forecast>();
-  forecast->dispatch = pick_kernels();
+  forecast->dispatch = pick_kernels(options.isa_cap);
   forecast->file = weights::open_model(options.model_path);
   apply_overrides(*forecast->file, options.overrides);
   forecast->load_options.as_f32 = options.compute_f32;
@@ -183,7 +195,7 @@ std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
   input.context = context;
   input.max_sequences = options.max_sequences;
   input.limits = {.max_tokens = options.max_batched_tokens,
-                  .max_logits = std::max(options.max_sequences, options.max_logits),
+                  .max_logits = std::max(logit_rows(options), options.max_logits),
                   .attention = options.attention};
   input.n_threads = options.n_threads == -1 ? usable_cpus() : options.n_threads;
   const int64_t n_vocab = forecast->load.config.n_vocab;
@@ -193,9 +205,12 @@ std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
                            static_cast<size_t>(options.max_logits * n_vocab) * sizeof(float)));
   const xray::ProcessMemory held = xray::process_memory();
   input.program_bytes = held.resident_bytes - input.vocabulary_bytes + kLoadWindowBytes +
-                        input.n_threads * kStackBytes;
-  forecast->plan = xray::make_plan(input);
+                        input.n_threads * kStackBytes +
+                        options.max_sequences * n_vocab * kSamplerBytes;
   forecast->limit = xray::memory_limit(held);
+  input.n_pages =
+      xray::pick_pages(input, {options.kv_bytes, options.memory_utilization}, forecast->limit);
+  forecast->plan = xray::make_plan(input);
   return forecast;
 }
 
@@ -280,9 +295,8 @@ void Session::Parts::open_engine() {
   kv_pool->populate();
   scratch_pool->populate();
   exec = std::make_unique<ops::Exec>(*threads, forecast->dispatch.table, *scratch_pool);
-  pages = std::make_unique<kv::PagePool>(*kv_pool,
-                                         xray::page_shape(forecast->load.config, input.page_type),
-                                         input.max_sequences * kv::pages_for(input.context));
+  pages = std::make_unique<kv::PagePool>(
+      *kv_pool, xray::page_shape(forecast->load.config, input.page_type), xray::n_pages_of(input));
   backend = std::make_unique<ops::CpuBackend>(
       *exec, *scratch_pool,
       xray::split_limits(forecast->load.config, input.context, input.max_sequences));

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/cpu.h"
 #include "base/paged_view.h"
 #include "codec/tokenizer.h"
 #include "engine/engine.h"
@@ -40,6 +41,12 @@ struct SessionOptions {
   bool use_kv_cache = true;
   bool prefix_cache = false;  // keep the pages of prompts for later ones that begin alike
   int64_t max_sequences = 1;
+  // The KV cache's memory, for serving; neither: the whole context for each sequence.
+  std::optional<int64_t> kv_bytes;
+  std::optional<double> memory_utilization;  // of the memory limit, for all of the process
+  int64_t priority_aging = 256;              // see EngineOptions
+  bool check_pages = false;                  // see EngineOptions
+  std::optional<Isa> isa_cap;                // default: FATHOM_ISA, or all that the CPU has
   int64_t max_logits =
       0;  // rows of logits that score() may ask for at once; 0: score() is not used
   int64_t max_batched_tokens = 512;
@@ -83,7 +90,8 @@ struct Forecast {
 // Reads the file's head and vocabulary and adds up the memory. Errors: those of
 // weights::open_model, weights::apply_override, weights::open_adapter, model::plan_load,
 // codec::make_tokenizer (an unknown kind of tokenizer is a warning), kernels::make_dispatch;
-// kInvalidArgument for a context below 1 or above a model's learned positions.
+// kInvalidArgument for a context below 1 or above a model's learned positions; those of
+// xray::pick_pages.
 std::unique_ptr<Forecast> make_forecast(const SessionOptions& options);
 
 class Session {

@@ -32,7 +32,7 @@ PlanLine weights_line(const PlanInput& input) {
 }
 
 PlanLine kv_line(const PlanInput& input, const kv::PageShape& shape) {
-  const int64_t pages = input.max_sequences * kv::pages_for(input.context);
+  const int64_t pages = n_pages_of(input);
   // A token's int8 codes have a scale of 4 bytes beside them.
   const std::string values = shape.type == PageType::kInt8
                                  ? fmt::format("({} + 4)", padded_dims(shape.type, shape.head_dim))
@@ -74,6 +74,10 @@ int64_t MemoryPlan::bytes_of(const std::string& pool) const {
   const auto line = std::find_if(lines.begin(), lines.end(),
                                  [&](const PlanLine& candidate) { return candidate.pool == pool; });
   return line == lines.end() ? 0 : line->bytes;
+}
+
+int64_t n_pages_of(const PlanInput& input) {
+  return input.n_pages > 0 ? input.n_pages : input.max_sequences * kv::pages_for(input.context);
 }
 
 kv::PageShape page_shape(const model::ModelConfig& config, PageType type) {

@@ -26,6 +26,7 @@ struct PlanInput {
   PageType page_type = PageType::kBF16;
   int64_t context = 0;
   int64_t max_sequences = 1;
+  int64_t n_pages = 0;  // of the KV cache; 0: the whole context for each sequence
   model::StepLimits limits;
   int n_threads = 1;
   int64_t engine_bytes = 0;      // scratch of the step loop (engine is a room that xray cannot see)
@@ -46,7 +47,10 @@ struct MemoryPlan {
 // The sum, line by line. `input.load` must be set.
 MemoryPlan make_plan(const PlanInput& input);
 
-// The pages of a model's KV cache, and what attention splits over threads, as plan and session
+// Pages of the KV cache.
+int64_t n_pages_of(const PlanInput& input);
+
+// The shape of a model's pages, and what attention splits over threads, as plan and session
 // use them.
 kv::PageShape page_shape(const model::ModelConfig& config, PageType type);
 ops::SplitLimits split_limits(const model::ModelConfig& config, int64_t context,

@@ -53,6 +53,36 @@ TEST(PlanTest, LinesAddUp) {
   }
 }
 
+// A page: 2 layers x 2 KV heads x 16 x K and V x 2 B x 64 = 16,384 B.
+TEST(PlanTest, TheCachesMemoryCanBeGiven) {
+  const test::TempFolder folder;
+  const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  EXPECT_EQ(plan_of(model, {"-c", "128", "--kv-memory", "100K"})["kv"], 6 * 16'384);
+  EXPECT_EQ(plan_of(model, {"-c", "128", "--max-sequences", "3"})["kv"], 6 * 16'384);
+  EXPECT_EQ(
+      plan_of(model, {"-c", "128", "--max-sequences", "3", "--memory-utilization", "0.9"})["kv"],
+      12 * 16'384);
+  const auto text = test::run_program(
+      FATHOM_PROGRAM, {.arguments = {"plan", "-m", model, "-c", "128", "--kv-memory", "100K"}});
+  EXPECT_THAT(text.out, HasSubstr("sequences                 3"));
+  const auto little = test::run_program(
+      FATHOM_PROGRAM, {.arguments = {"plan", "-m", model, "-c", "128", "--kv-memory", "20000"}});
+  EXPECT_EQ(little.status, 1);
+  EXPECT_THAT(little.err, HasSubstr("1 pages of 0.02 MiB"));
+  EXPECT_THAT(little.err, HasSubstr("-c 64"));
+  for (const std::vector<std::string>& bad :
+       {std::vector<std::string>{"--kv-memory", "much"},
+        {"--kv-memory", "0"},
+        {"--kv-memory", "5X"},
+        {"--memory-utilization", "0"},
+        {"--memory-utilization", "1.5"},
+        {"--kv-memory", "1M", "--memory-utilization", "0.5"}}) {
+    std::vector<std::string> arguments = {"plan", "-m", model};
+    arguments.insert(arguments.end(), bad.begin(), bad.end());
+    EXPECT_EQ(test::run_program(FATHOM_PROGRAM, {.arguments = arguments}).status, 2) << bad[1];
+  }
+}
+
 class DefaultModelPlanTest : public test::DefaultModelFixture {};
 
 TEST_F(DefaultModelPlanTest, KvBytesAreExact) {

@@ -417,6 +417,7 @@ TEST_F(DefaultModelRunTest, EveryWayToComputeGivesTheSameLogprobs) {
     EXPECT_GT(claims, 0);
   }
   EXPECT_EQ(with({"--no-kv-cache"}).first, reference);
+  EXPECT_EQ(with({"--check-pages"}).first, reference);
   EXPECT_EQ(with({"-t", "2"}, {"FATHOM_ISA=avx2"}).first, reference);
 }
 
