@@ -31,6 +31,7 @@ void add_tokenize(CommandLine& app, Command& command);
 void add_template(CommandLine& app, Command& command);
 void add_inspect(CommandLine& app, Command& command);
 void add_plan(CommandLine& app, Command& command);
+void add_verify(CommandLine& app, Command& command);
 void add_bench(CommandLine& app, Command& command);
 void add_serve(CommandLine& app, Command& command);
 

@@ -24,6 +24,7 @@ constexpr const char* kFooter = R"(Examples:
   fathom run -m model.gguf                        a chat: /exit /clear /save FILE
   fathom run -m folder --lora adapter=0.5 -p Hi   with half of a LoRA adapter
   fathom plan -m model.gguf -c 8192               the memory it will take
+  fathom verify -m model.gguf                     the same bits in every way of computing
   fathom bench -m model.gguf -p 512 -n 128 -t 2   speed, and how near to the machine's limits
   fathom perplexity -m model.gguf -f book.txt     how well it predicts a text
   fathom tokenize -m model.gguf "Hello world"     the tokens of a text
@@ -64,6 +65,7 @@ int run_main(int argc, const char* const* argv) {
   add_template(line, command);
   add_inspect(line, command);
   add_plan(line, command);
+  add_verify(line, command);
   add_bench(line, command);
   add_serve(line, command);
   try {

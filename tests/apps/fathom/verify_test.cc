@@ -1,0 +1,38 @@
+// fathom verify as a program: its table, its JSON, its status.
+// Read next: apps/fathom/verify.cc.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "support/program.h"
+#include "support/temp_folder.h"
+#include "support/tiny_chat_model.h"
+
+namespace fathom::app {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(VerifyTest, TableAndJsonAgree) {
+  const test::TempFolder folder;
+  const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  const auto text = test::run_program(
+      FATHOM_PROGRAM, {.arguments = {"verify", "-m", model, "-c", "350", "-n", "4", "-t", "1"}});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("all bits are equal"));
+  EXPECT_THAT(text.out, HasSubstr("pre-emptions"));
+  const auto result = test::run_program(
+      FATHOM_PROGRAM,
+      {.arguments = {"verify", "-m", model, "-c", "350", "-n", "4", "-t", "1", "--json"}});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const auto report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(report["equal"], true);
+  EXPECT_EQ(report["prompts"], 7);
+  EXPECT_EQ(report["tokens"], 7 * 4);
+  EXPECT_GE(report["ways"].size(), 10U);
+  EXPECT_THAT(text.out, HasSubstr(report["bits"].get<std::string>()));
+}
+
+}  // namespace
+}  // namespace fathom::app
