@@ -408,6 +408,117 @@ TEST(HandlerLimits, StoppingTellsWhoIsLeft) {
   EXPECT_THAT(stream->wait().body, HasSubstr("\"stopping\""));
 }
 
+TEST_F(HandlerTest, LogprobsOfCompletionsWithEcho) {
+  const std::string ask = always_a(R"("max_tokens":2,"logprobs":3,"echo":true)");
+  const Json answer = server_.ask(kTextPath, ask);
+  const Json& choice = answer["choices"][0];
+  EXPECT_EQ(choice["text"], "xyzAA");
+  const Json& lists = choice["logprobs"];
+  EXPECT_EQ(lists["tokens"], Json::parse(R"(["x","y","z","A","A"])"));
+  EXPECT_EQ(lists["text_offset"], Json::parse("[0,1,2,3,4]"));
+  EXPECT_EQ(lists["bytes"], Json::parse("[[120],[121],[122],[65],[65]]"));
+  EXPECT_TRUE(lists["token_logprobs"][0].is_null());
+  EXPECT_LT(lists["token_logprobs"][1].get<double>(), 0);
+  EXPECT_EQ(lists["top_logprobs"][4].size(), 3U);
+  const auto events = server_.stream(kTextPath, ask);
+  EXPECT_EQ(events[0]["choices"][0]["text"], "xyz");
+  EXPECT_EQ(events[0]["choices"][0]["logprobs"]["tokens"], Json::parse(R"(["x","y","z"])"));
+  EXPECT_EQ(events[1]["choices"][0]["logprobs"]["text_offset"][0], 3);
+  const Json look = server_.ask(kTextPath, always_a(R"("max_tokens":0,"logprobs":0,"echo":true)"));
+  EXPECT_EQ(look["choices"][0]["text"], "xyz");
+  EXPECT_EQ(look["usage"]["completion_tokens"], 0);
+  EXPECT_EQ(look["choices"][0]["logprobs"]["tokens"].size(), 3U);
+}
+
+TEST_F(HandlerTest, LogprobsOfPrompts) {
+  const Json answer = server_.ask(
+      kTextPath, always_a(R"("max_tokens":1,"prompt_logprobs":1,"return_token_ids":true)"));
+  const Json& choice = answer["choices"][0];
+  ASSERT_EQ(choice["prompt_logprobs"].size(), 3U);
+  EXPECT_TRUE(choice["prompt_logprobs"][0].is_null());
+  EXPECT_EQ(choice["prompt_logprobs"][1]["token"], "y");
+  EXPECT_EQ(choice["prompt_logprobs"][1]["top_logprobs"].size(), 1U);
+  EXPECT_EQ(choice["prompt_token_ids"], Json::parse("[120,121,122]"));
+  const Json chat = server_.ask(kChatPath, chat_a(R"("max_tokens":1,"prompt_logprobs":0)"));
+  EXPECT_EQ(chat["prompt_logprobs"].size(), chat["usage"]["prompt_tokens"].get<size_t>());
+}
+
+TEST(HandlerLimits, ADeadlineIsTold) {
+  test::Server server({.context = 4096});
+  const std::string late = R"("max_tokens":4000,"deadline_seconds":0.000001)";
+  EXPECT_EQ(server.ask(kTextPath, always_a(late), 504)["error"]["code"], "deadline_exceeded");
+  const http::Response streamed =
+      server.send(kTextPath, always_a(late + ",\"stream\":true"))->wait();
+  EXPECT_THAT(streamed.body, HasSubstr("deadline_exceeded"));
+  EXPECT_THAT(streamed.body, testing::Not(HasSubstr("[DONE]")));
+  EXPECT_EQ(server.records().wait(2)[1].finish_reason, "deadline");
+}
+
+TEST(HandlerLimits, AQueueTimeoutIsTold) {
+  test::Server server({.context = 4096, .max_sequences = 1});
+  const auto running = server.send(kTextPath, always_a(R"("max_tokens":4000,"stream":true)"));
+  running->wait_for("A");
+  EXPECT_EQ(
+      server.ask(kTextPath, always_a(R"("queue_timeout_seconds":0.000001)"), 503)["error"]["code"],
+      "queue_timeout");
+  running->leave();
+}
+
+TEST(HandlerLimits, PriorityGoesFirst) {
+  test::Server server({.context = 4096, .max_sequences = 1});
+  const auto running = server.send(kTextPath, always_a(R"("max_tokens":4000,"stream":true)"));
+  running->wait_for("A");
+  const auto later =
+      server.send(kTextPath, always_a(R"("max_tokens":1,"priority":5)"), "", "later");
+  const auto sooner =
+      server.send(kTextPath, always_a(R"("max_tokens":1,"priority":-5)"), "", "sooner");
+  while (server.engine().n_open() < 3) {
+    std::this_thread::yield();
+  }
+  running->leave();
+  later->wait();
+  sooner->wait();
+  const auto records = server.records().wait(3);  // in the order of their ends
+  EXPECT_EQ(records[1].id, "sooner");
+  EXPECT_EQ(records[2].id, "later");
+}
+
+TEST(HandlerLimits, AClientThatLeavesTheQueueIsNeverComputed) {
+  test::Server server({.context = 4096, .max_sequences = 1});
+  const auto running = server.send(kTextPath, always_a(R"("max_tokens":4000,"stream":true)"));
+  running->wait_for("A");
+  const auto queued = server.send(kTextPath, always_a(R"("max_tokens":4000)"));
+  while (server.engine().n_open() < 2) {
+    std::this_thread::yield();
+  }
+  queued->leave();
+  EXPECT_EQ(server.records().wait(1)[0].status, 499);
+  running->leave();
+  server.records().wait(2);
+  server.engine().stop();
+  EXPECT_EQ(server.engine().stats().n_prompt_rows, 3);  // of the first alone
+}
+
+TEST(HandlerTemplates, TheTokenizersBeginCanBeLeftAway) {
+  const test::TempFolder folder;
+  test::GgufBuilder builder = test::tiny_chat_gguf();
+  builder.set("tokenizer.ggml.add_bos_token", true);
+  test::Server server({.model_path = builder.write(folder.path_of("bos.gguf"))});
+  const std::string ask =
+      always_a(R"("max_tokens":1,"return_token_ids":true,"echo":true,"logprobs":0)");
+  const Json with = server.ask(kTextPath, ask)["choices"][0];
+  EXPECT_EQ(with["prompt_token_ids"], Json::parse("[256,120,121,122]"));
+  EXPECT_EQ(with["text"], "xyzA");
+  EXPECT_EQ(with["logprobs"]["tokens"][0], "<|im_start|>");
+  EXPECT_EQ(with["logprobs"]["text_offset"], Json::parse("[0,0,1,2,3]"));
+  Json bare = Json::parse(ask);
+  bare["add_special_tokens"] = false;
+  EXPECT_EQ(server.ask(kTextPath, bare.dump())["choices"][0]["prompt_token_ids"],
+            Json::parse("[120,121,122]"));
+  EXPECT_EQ(server.ask("/tokenize", R"({"prompt":"x"})")["count"], 2);
+  EXPECT_EQ(server.ask("/tokenize", R"({"prompt":"x","add_special_tokens":false})")["count"], 1);
+}
+
 TEST(HandlerTemplates, ARefusalOfTheTemplateIsTheClients) {
   test::Server server(
       {.chat_template =

@@ -29,6 +29,18 @@ std::string read(const char* path) {
   return text.str();
 }
 
+TEST(ReferenceTest, SomeTestSendsEveryFieldThatIsUsed) {
+  const std::string tests =
+      read("src/api/openai/handler_test.cc") + read("src/api/openai/default_model_test.cc");
+  for (const Field& field : fields()) {
+    const std::string name(field.name);
+    EXPECT_TRUE(field.use != FieldUse::kUsed ||
+                tests.find("\"" + name + "\"") != std::string::npos ||
+                tests.find("\"" + name + "\\\"") != std::string::npos)
+        << name;
+  }
+}
+
 TEST(ReferenceTest, TheDocumentIsCurrent) {
   if (const char* out = std::getenv("FATHOM_REFERENCE_OUT")) {  // of tools/serving_doc.py
     std::ofstream(out) << reference_tables();

@@ -187,13 +187,13 @@ class Server {
 
   // Sends a request; its answer comes to the responder.
   std::shared_ptr<FakeResponder> send(std::string_view path, std::string body,
-                                      std::string_view key = "") {
+                                      std::string_view key = "", std::string_view id = "r1") {
     auto responder = std::make_shared<FakeResponder>();
     api::http::Request request;
     request.method = body.empty() ? "GET" : "POST";
     request.path = path;
     request.body = std::move(body);
-    request.id = "r1";
+    request.id = id;
     request.key = key;
     handler_->handle(std::move(request), responder);
     return responder;
