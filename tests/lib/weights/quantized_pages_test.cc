@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "support/temp_folder.h"
+
 namespace fathom::weights {
 namespace {
 
@@ -37,18 +39,16 @@ class QuantizedPagesTest : public testing::Test {
   static constexpr int64_t kRows = 6000;
   static constexpr int64_t kRowBytes = 4096;
 
-  QuantizedPagesTest() : path_(testing::TempDir() + "quantized_pages.bin") {
-    std::ofstream(path_, std::ios::binary) << std::string(kRows * kRowBytes, '\1');
-    file_ = std::make_unique<MappedFile>(path_);
+  QuantizedPagesTest() {
+    const std::string path = folder_.write("pages.bin", std::string(kRows * kRowBytes, '\1'));
+    file_ = std::make_unique<MappedFile>(path);
     SourceTensor source;
     source.file = file_.get();
     source.tensor.bytes = file_->bytes();
     sources_.push_back(source);
   }
 
-  ~QuantizedPagesTest() override { std::remove(path_.c_str()); }
-
-  std::string path_;
+  test::TempFolder folder_;
   std::unique_ptr<MappedFile> file_;
   std::vector<SourceTensor> sources_;
 };

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "quant/formats.h"
 #include "quant/pack.h"
+#include "support/temp_folder.h"
 #include "support/test_data.h"
 #include "weights/hf_folder.h"
 #include "weights/safetensors.h"
@@ -129,13 +130,6 @@ TEST(QuantizedTensors, Mxfp4) {
 // A folder made of a header written here.
 class QuantizedFolder {
  public:
-  QuantizedFolder() : path_(testing::TempDir() + "quantized_folder") {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directory(path_);
-  }
-
-  ~QuantizedFolder() { std::filesystem::remove_all(path_); }
-
   void add(const std::string& name, const std::string& dtype, const std::string& shape,
            const std::vector<std::byte>& data) {
     header_ += (header_.empty() ? "{\"" : ",\"") + name + R"(":{"dtype":")" + dtype +
@@ -151,17 +145,18 @@ class QuantizedFolder {
 
   // The error of opening it, or "".
   std::string open(const std::string& quantization) {
-    std::ofstream(path_ + "/config.json") << "{\"quantization_config\":" << quantization << "}";
+    std::ofstream(folder_.path_of("config.json"))
+        << "{\"quantization_config\":" << quantization << "}";
     const std::string header = header_ + "}";
     const uint64_t size = header.size();
-    std::ofstream file(path_ + "/model.safetensors", std::ios::binary);
+    std::ofstream file(folder_.path_of("model.safetensors"), std::ios::binary);
     file.write(reinterpret_cast<const char*>(&size), sizeof size);
     file << header;
     file.write(reinterpret_cast<const char*>(data_.data()),
                static_cast<std::streamsize>(data_.size()));
     file.close();
     try {
-      model = open_hf_folder(path_);
+      model = open_hf_folder(folder_.path());
       return "";
     } catch (const Error& error) {
       return error.what();
@@ -171,7 +166,7 @@ class QuantizedFolder {
   std::unique_ptr<ModelFile> model;
 
  private:
-  std::string path_;
+  test::TempFolder folder_;
   std::string header_;
   std::vector<std::byte> data_;
 };
@@ -261,7 +256,8 @@ TEST(QuantizedTensors, BlocksOfAnotherLengthAreNamed) {
 // Damaged headers: digits and letters of the JSON replaced. What still opens must be readable.
 TEST(QuantizedTensors, DamagedHeadersNeverCrash) {
   std::mt19937 random(11);
-  const std::string copy = testing::TempDir() + "quantized_damaged";
+  const test::TempFolder outer;
+  const std::string copy = outer.path_of("damaged");
   int n_opened = 0;
   int n_refused = 0;
   for (const auto& folder : std::filesystem::directory_iterator(kData)) {
