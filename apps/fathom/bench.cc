@@ -188,6 +188,7 @@ void add_bench(CommandLine& app, Command& command) {
       "  fathom bench serve http://localhost:8080  a server under load");
   auto flags = std::make_shared<BenchFlags>();
   add_model_flags(*sub, flags->model);
+  add_kv_type(*sub, flags->model.kv_type);
   const auto counts = in_range(int64_t{1}, int64_t{1} << 24);
   sub->add_option("-p,--n-prompt", flags->n_prompt, "Tokens of the prompt")
       ->check(counts)

@@ -44,9 +44,9 @@ TEST(BenchTest, JsonAndTextHaveBothPhasesAndBothLimits) {
 TEST(BenchTest, SeveralSequencesAtADepth) {
   const test::TempFolder folder;
   const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
-  std::vector<std::string> arguments = {"bench", "-m",      model, "-p",    "20",
-                                        "-n",    "5",       "-r",  "1",     "--sequences",
-                                        "3",     "--depth", "40",  "--json"};
+  std::vector<std::string> arguments = {
+      "bench", "-m",          model, "-p",      "20", "-n",     "5",         "-r",
+      "1",     "--sequences", "3",   "--depth", "40", "--json", "--kv-type", "int8"};
   const auto result = test::run_program(FATHOM_PROGRAM, {.arguments = arguments});
   ASSERT_EQ(result.status, 0) << result.err;
   const json object = json::parse(result.out);

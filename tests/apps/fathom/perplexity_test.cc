@@ -9,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "support/default_model.h"
 #include "support/program.h"
 #include "support/temp_folder.h"
 #include "support/tiny_chat_model.h"
@@ -240,6 +241,56 @@ TEST_F(PerplexityCommandTest, WrongUsageGivesTwo) {
     EXPECT_EQ(result.status, 2) << testing::PrintToString(arguments) << result.err;
     EXPECT_THAT(result.err, HasSubstr("--help"));
   }
+}
+
+constexpr const char* kStory =
+    "The harbour wakes before the town does. At four in the morning the first boats come in, low "
+    "in "
+    "the water, and the men who unload them talk little, because the boxes are cold and the buyers "
+    "are waiting. By six the ice has been swept from the quay, the gulls have had what fell, and "
+    "the "
+    "lorries stand in a row with their engines running. A boy counts the boxes twice and writes "
+    "the "
+    "number into a book that is older than he is. In the baker's window across the street a light "
+    "goes on; she has been up since three, and her oven is the warmest place for a mile. People "
+    "who "
+    "know her come in by the back door, stamp their feet, and are given what is too dark to be "
+    "sold. "
+    "Nobody has ever asked her for money on a day with fog, and nobody can say when that began. At "
+    "eight the school bell rings, and the harbour is left to the cats. The water rises again, a "
+    "hand "
+    "an hour, and lifts the boats one after the other from the mud, until all of them lie level "
+    "and "
+    "turn their bows to the wind. Then the harbour master walks along the wall with his stick and "
+    "knocks on each stone, as his father did, and listens whether one of them answers differently "
+    "from the day before. Once it did. They took the stone out and found behind it a bottle with a "
+    "letter, so wet that not a word could be read, and the whole town spent that winter guessing "
+    "what had been in it. Some said a will, others a bill; the teacher thought of a poem. The "
+    "baker "
+    "said that it was a recipe, and that she knew which one, and she baked it every Friday until "
+    "the spring, and it was bought to the last crumb.";
+
+class DefaultModelPagesTest : public test::DefaultModelFixture {
+ protected:
+  test::TempFolder folder_;
+};
+
+// All else in f32, so that nothing but the pages differs; 0.001 is the limit for pages of 8 bits.
+TEST_F(DefaultModelPagesTest, Int8PagesStayNearF32) {
+  const std::string text = folder_.write("story.txt", kStory);
+  const std::string saved = folder_.path_of("f32.logp");
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"perplexity", "-m",  model(),    "-f", text, "-c", "256",
+                                          "--compute",  "f32", "--chunks", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return test::run_program(FATHOM_PROGRAM, {.arguments = arguments});
+  };
+  ASSERT_EQ(run({"--kv-type", "f32", "--save-logits", saved}).status, 0);
+  const auto result = run({"--kv-type", "int8", "--against", saved, "--json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const double mean = json::parse(result.out)["divergence"]["mean"];
+  EXPECT_GT(mean, 0.0);
+  EXPECT_LT(mean, 1e-3);
 }
 
 }  // namespace
