@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "api/openai/errors.h"
 #include "api/openai/field_check.h"
@@ -16,6 +17,8 @@
 namespace fathom::api::openai {
 
 struct Body::Data {
+  explicit Data(nlohmann::json parsed) : root(std::move(parsed)) {}
+
   nlohmann::json root;
   std::vector<std::string> ignored;
 };
@@ -120,8 +123,7 @@ Body::Body(Body&&) noexcept = default;
 Body& Body::operator=(Body&&) noexcept = default;
 
 Body Body::parse(std::string_view text, Route route) {
-  auto data = std::make_unique<Data>();
-  data->root = parse_json(text);
+  auto data = std::make_unique<Data>(parse_json(text));
   if (!data->root.is_object()) {
     refuse({}, fmt::format("the body is {}, expected a JSON object", shown(data->root)));
   }

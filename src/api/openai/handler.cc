@@ -171,7 +171,7 @@ struct OpenAiHandler::State {
               const std::exception& error, engine::Clock::time_point arrived) const;
   void read(Route route, const http::Request& request, const std::shared_ptr<Client>& client,
             engine::Clock::time_point arrived);
-  http::Response small_answer(Route route, const http::Request& request) const;
+  [[nodiscard]] http::Response small_answer(Route route, const http::Request& request) const;
 };
 
 void OpenAiHandler::State::record(const http::Request& request, std::string_view route, int status,
