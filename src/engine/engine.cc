@@ -201,7 +201,7 @@ void Engine::choose_rows() {
   std::vector<Pending> pending;
   std::unordered_set<uint64_t> claims;
   const auto& running = roster_.running();
-  const auto n_logprobs = std::ranges::count_if(
+  const int64_t n_logprobs = std::ranges::count_if(
       running, [](const auto& sequence) { return sequence->wants_prompt_logprobs(); });
   const int64_t spare_logits = logits_.n_rows - std::ssize(running);
   for (const auto& sequence : running) {
@@ -211,7 +211,7 @@ void Engine::choose_rows() {
                     .last_step = sequence->last_step};
     next.is_generating = sequence->n_generated() > 0 && next.n_tokens - next.num_computed == 1;
     if (sequence->wants_prompt_logprobs()) {
-      next.max_rows = 1 + spare_logits / n_logprobs;
+      next.max_rows = 1 + spare_logits / std::max<int64_t>(1, n_logprobs);
     } else if (!next.is_generating && keeper_.waits_for_others(*sequence, claims)) {
       next.max_rows = 0;
     }
