@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/thread_name.h"
 
 namespace fathom {
 
@@ -112,7 +113,10 @@ struct ThreadPool::State {
 
 ThreadPool::ThreadPool(int n_threads) : state_(std::make_unique<State>(std::max(1, n_threads))) {
   for (int i = 1; i < n_threads; ++i) {
-    state_->threads.emplace_back([state = state_.get(), i] { state->loop(i); });
+    state_->threads.emplace_back([state = state_.get(), i] {
+      name_this_thread("fathom-work-" + std::to_string(i));
+      state->loop(i);
+    });
   }
 }
 

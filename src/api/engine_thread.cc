@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/thread_name.h"
 
 namespace fathom::api {
 
@@ -186,7 +187,10 @@ void EngineThread::State::run() {
 EngineThread::EngineThread(engine::Engine& engine, int64_t max_open)
     : state_(std::make_unique<State>(engine, max_open)) {
   state_->stats = engine.stats();
-  state_->thread = std::thread([state = state_.get()] { state->run(); });
+  state_->thread = std::thread([state = state_.get()] {
+    name_this_thread("fathom-step");
+    state->run();
+  });
 }
 
 EngineThread::~EngineThread() {

@@ -25,6 +25,7 @@
 #include "api/http/tls.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/thread_name.h"
 
 namespace fathom::api::http {
 
@@ -242,7 +243,10 @@ void Transport::start() {
     asio::co_spawn(*parts.io, parts.accept_loop(acceptor), asio::detached);
   }
   asio::co_spawn(*parts.io, parts.tick_loop(), asio::detached);
-  parts.thread = std::thread([&parts] { parts.io->run(); });
+  parts.thread = std::thread([&parts] {
+    name_this_thread("fathom-http");
+    parts.io->run();
+  });
 }
 
 const std::vector<std::string>& Transport::addresses() const {

@@ -4,9 +4,15 @@
 
 #include <utility>
 
+#include "base/thread_name.h"
+
 namespace fathom::api::openai {
 
-Worker::Worker() : thread_([this] { run(); }) {}
+Worker::Worker()
+    : thread_([this] {
+        name_this_thread("fathom-read");
+        run();
+      }) {}
 
 Worker::~Worker() {
   stop();
