@@ -99,9 +99,9 @@ TEST_F(MetadataTest, ObjectsAndListsAreNoValues) {
       {[&](const char* key) { (void)json_.find_doubles(key); }, "expected an array of numbers"},
       {[&](const char* key) { (void)json_.get_int(key); }, "expected an integer"}};
   for (const auto& [read, expected] : reads) {
-    expect_error([&] { read("theta"); }, ErrorCode::kCorruptFile,
+    expect_error([&read = read] { read("theta"); }, ErrorCode::kCorruptFile,
                  {"config.json: key 'theta': found an object, ", expected});
-    expect_error([&] { read("layers"); }, ErrorCode::kCorruptFile,
+    expect_error([&read = read] { read("layers"); }, ErrorCode::kCorruptFile,
                  {"config.json: key 'layers': found a list of several kinds, ", expected});
   }
   json_.set("theta", 3.0);

@@ -46,17 +46,19 @@ class PageBudgetTest : public testing::Test {
   PlanInput input_;
 };
 
-constexpr MemoryLimit kPlenty = {.bytes = int64_t{1} << 40, .name = "MemAvailable"};
+MemoryLimit plenty() {
+  return {.bytes = int64_t{1} << 40, .name = "MemAvailable"};
+}
 
 TEST_F(PageBudgetTest, NoWishLeavesTheWholeContextForEach) {
-  EXPECT_EQ(pick_pages(input_, {}, kPlenty), 0);
+  EXPECT_EQ(pick_pages(input_, {}, plenty()), 0);
   EXPECT_EQ(n_pages_of(input_), 4 * 8);
   EXPECT_EQ(whole_sequences(input_), 4);
 }
 
 TEST_F(PageBudgetTest, ASizeGivesItsPages) {
   input_.n_pages =
-      pick_pages(input_, {.bytes = 20 * kPageBytes + 1000, .utilization = {}}, kPlenty);
+      pick_pages(input_, {.bytes = 20 * kPageBytes + 1000, .utilization = {}}, plenty());
   EXPECT_EQ(input_.n_pages, 20);
   EXPECT_EQ(whole_sequences(input_), 2);
   EXPECT_EQ(make_plan(input_).bytes_of("kv"), 20 * kPageBytes);
@@ -66,19 +68,19 @@ TEST_F(PageBudgetTest, AShareCountsAllTheRest) {
   const MemoryLimit limit = {.bytes = 2 * (rest() + 17 * kPageBytes + 10), .name = "cgroup limit"};
   EXPECT_EQ(pick_pages(input_, {.bytes = {}, .utilization = 0.5}, limit), 17);
   // Never more than twice what the sequences can use.
-  EXPECT_EQ(pick_pages(input_, {.bytes = {}, .utilization = 0.5}, kPlenty), 2 * 4 * 8);
+  EXPECT_EQ(pick_pages(input_, {.bytes = {}, .utilization = 0.5}, plenty()), 2 * 4 * 8);
 }
 
 TEST_F(PageBudgetTest, TooLittleShowsTheArithmeticAndWhatFits) {
   test::expect_error(
-      [&] { pick_pages(input_, {.bytes = 7 * kPageBytes, .utilization = {}}, kPlenty); },
+      [&] { pick_pages(input_, {.bytes = 7 * kPageBytes, .utilization = {}}, plenty()); },
       ErrorCode::kOutOfMemory, {"--kv-memory", "7 pages", "context 512 needs 8", "-c 448"});
   const MemoryLimit limit = {.bytes = rest() + 3 * kPageBytes, .name = "MemAvailable"};
   test::expect_error([&] { pick_pages(input_, {.bytes = {}, .utilization = 1.0}, limit); },
                      ErrorCode::kOutOfMemory,
                      {"of the MemAvailable of", "weights 4.8", "scratch", "program 9.5",
                       "3 pages of 0.05 MiB", "needs 8", "-c 192"});
-  test::expect_error([&] { pick_pages(input_, {.bytes = 100, .utilization = {}}, kPlenty); },
+  test::expect_error([&] { pick_pages(input_, {.bytes = 100, .utilization = {}}, plenty()); },
                      ErrorCode::kOutOfMemory, {"0 pages", "no context fits"});
 }
 
@@ -91,13 +93,13 @@ TEST_F(PageBudgetTest, MoreThanThereIsIsRefusedWithTheLargestSize) {
 }
 
 TEST_F(PageBudgetTest, WishesOutOfRangeAreNamed) {
-  test::expect_error([&] { pick_pages(input_, {.bytes = 1000, .utilization = 0.5}, kPlenty); },
+  test::expect_error([&] { pick_pages(input_, {.bytes = 1000, .utilization = 0.5}, plenty()); },
                      ErrorCode::kInvalidArgument, {"--kv-memory", "--memory-utilization"});
   for (const double share : {0.0, -1.0, 1.01}) {
-    test::expect_error([&] { pick_pages(input_, {.bytes = {}, .utilization = share}, kPlenty); },
+    test::expect_error([&] { pick_pages(input_, {.bytes = {}, .utilization = share}, plenty()); },
                        ErrorCode::kInvalidArgument, {"--memory-utilization"});
   }
-  test::expect_error([&] { pick_pages(input_, {.bytes = 0, .utilization = {}}, kPlenty); },
+  test::expect_error([&] { pick_pages(input_, {.bytes = 0, .utilization = {}}, plenty()); },
                      ErrorCode::kInvalidArgument, {"--kv-memory"});
 }
 
