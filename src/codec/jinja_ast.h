@@ -2,6 +2,7 @@
 // Filled by codec/jinja_parser, codec/jinja_scope. Read next: codec/jinja_runtime.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -73,19 +74,40 @@ struct CallArguments {
   ExprPtr double_star;  // **expr
 };
 
+// What a name tells about object.name and object["name"] before any object is known.
+struct AttributeInfo {
+  explicit AttributeInfo(std::string_view name);
+
+  [[nodiscard]] const Signature* method_of(Kind kind) const {
+    return methods == nullptr ? nullptr : (*methods)[static_cast<size_t>(kind)];
+  }
+
+  bool is_plain = false;  // no type has a method or an inner name like this
+  bool may_be_unsafe = false;
+  std::unique_ptr<std::array<const Signature*, kKinds>> methods;  // by kind; null for a plain name
+
+  // The undefined values that a plain name gives, made once: loops over the parts of a message ask
+  // for one at every character where the message is a text.
+  UndefinedObject of_string, of_dict;
+  Value on_string, on_dict;
+};
+
 struct Expr {
   ExprKind kind = ExprKind::kConst;
   Operator op = Operator::kAdd;
-  bool is_plain = false;  // kAttribute: no type has a method or an inner name like this
-  uint16_t depth = 1;     // levels of the tree below and with this one
+  bool is_constant = false;  // kList and kTuple: all parts are kConst
+  // kCompare: the one comparison of a name's member with a text, such as message.role == 'user'
+  bool is_text_test = false;
+  uint16_t depth = 1;  // levels of the tree below and with this one
   uint32_t line = 0;
   Place place;                // kName
   uint32_t context_name = 0;  // kName, a target at the top level: its place in the context, plus 1
-  std::string text;           // name, attribute, filter, test
+  std::string text;           // name, attribute, filter, test; kItem with `attribute`: the key
   std::vector<ExprPtr> parts;
   std::vector<Operator> compares;
-  std::unique_ptr<Object> owned;  // the constant's object: outlives `constant`
-  Value constant;  // kConst; of a plain kAttribute what it gives on a string: an undefined value
+  std::unique_ptr<Object> owned;             // the constant's object: outlives `constant`
+  Value constant;                            // kConst; kName: the undefined value where it has none
+  std::unique_ptr<AttributeInfo> attribute;  // kAttribute, and kItem whose key is a text
   std::unique_ptr<CallArguments> call;
   const Signature* builtin = nullptr;  // kFilter and kTest; null: unknown, an error when it runs
 };
@@ -120,7 +142,8 @@ struct Load {
 
 // A region of names: what to load at its start, what to forget at its end.
 struct ScopeInfo {
-  std::vector<Load> loads;
+  std::vector<Load> loads;  // those with nothing to do at the start last
+  size_t n_entered = 0;     // how many have something to do
 };
 
 struct Parameter {
@@ -147,6 +170,7 @@ struct Stmt {
   bool uses_loop = false;     // kFor: the body names `loop`
   bool is_recursive = false;  // kFor
   bool is_scoped = false;     // kBlock
+  bool grows = false;         // kSet: the value is the target's, and something added to it
   Place loop;                 // kFor with uses_loop
   std::string text;
   std::vector<ExprPtr> exprs;

@@ -111,8 +111,8 @@ Value plain_attribute(Runtime& runtime, const Value& object, std::string_view na
   }
 }
 
-// The attribute of the type, bound; an undefined value where the sandbox refuses it; kMissing.
-Value type_attribute(Runtime& runtime, const Value& object, std::string_view name) {
+// A method of the type, bound; an undefined value where the sandbox refuses it; kMissing.
+Value type_attribute(const Value& object, std::string_view name) {
   if (const Signature* method = find_method(object.kind(), name)) {
     return make_function(*method, object);
   }
@@ -120,7 +120,7 @@ Value type_attribute(Runtime& runtime, const Value& object, std::string_view nam
     return Value::undefined(
         fmt::format("access to attribute '{}' of '{}' object is unsafe.", name, type_name(object)));
   }
-  return plain_attribute(runtime, object, name);
+  return {};
 }
 
 // object[key]; kMissing where Python raises a TypeError or a LookupError.
@@ -155,21 +155,54 @@ bool is_unsafe_attribute(Kind kind, std::string_view name) {
          (kind == Kind::kList && is_in(kChangeList)) || (kind == Kind::kDict && is_in(kChangeDict));
 }
 
-bool is_type_attribute(std::string_view name) {
-  for (const Kind kind : {Kind::kString, Kind::kDict, Kind::kList, Kind::kTuple, Kind::kRange,
-                          Kind::kInt, Kind::kFloat}) {
-    if (find_method(kind, name) != nullptr || is_unsafe_attribute(kind, name)) {
-      return true;
-    }
+AttributeInfo::AttributeInfo(std::string_view name) {
+  std::array<const Signature*, kKinds> found{};
+  is_plain = true;
+  for (size_t kind = 0; kind < kKinds; ++kind) {
+    found[kind] = find_method(static_cast<Kind>(kind), name);
+    may_be_unsafe = may_be_unsafe || is_unsafe_attribute(static_cast<Kind>(kind), name);
+    is_plain = is_plain && found[kind] == nullptr && !may_be_unsafe;
   }
-  return false;
+  if (!is_plain) {
+    methods = std::make_unique<std::array<const Signature*, kKinds>>(found);
+    return;
+  }
+  const auto prepare = [name](UndefinedObject& object, std::string_view owner) {
+    object.what = UndefinedObject::What::kAttribute;
+    object.owner = owner;
+    object.text = name;
+    object.make_immortal();
+    return Value(Kind::kUndefined, &object);
+  };
+  on_string = prepare(of_string, "str");
+  on_dict = prepare(of_dict, "dict");
+}
+
+// object.name of an expression, whose name is known already. `object` is held by the caller.
+Value Runtime::known_attribute(const Value& object, const AttributeInfo& info,
+                               std::string_view name) {
+  if (info.may_be_unsafe || object.is(Kind::kUndefined)) {
+    return attribute(object, name);
+  }
+  if (const Signature* method = info.method_of(object.kind())) {
+    return make_function(*method, object);
+  }
+  return own_attribute(object, name);
 }
 
 Value Runtime::attribute(const Value& object, std::string_view name) {
   if (object.is(Kind::kUndefined) && !is_unsafe_attribute(Kind::kUndefined, name)) {
     refuse_undefined(object);
   }
-  if (Value value = type_attribute(*this, object, name); !value.is_missing()) {
+  if (Value value = type_attribute(object, name); !value.is_missing()) {
+    return value;
+  }
+  return own_attribute(object, name);
+}
+
+// What is neither a method nor an inner name.
+Value Runtime::own_attribute(const Value& object, std::string_view name) {
+  if (Value value = plain_attribute(*this, object, name); !value.is_missing()) {
     return value;
   }
   if (object.is(Kind::kDict)) {
@@ -198,8 +231,11 @@ Value Runtime::item(const Value& object, const Value& key) {
     return Value::undefined(
         fmt::format("{} object has no element {}", type_name(object), to_text(*this, key).text()));
   }
-  if (Value bound = type_attribute(*this, object, key.text()); !bound.is_missing()) {
+  if (Value bound = type_attribute(object, key.text()); !bound.is_missing()) {
     return bound;
+  }
+  if (Value own = plain_attribute(*this, object, key.text()); !own.is_missing()) {
+    return own;
   }
   return Value::undefined_attribute(type_name(object), key.text());
 }

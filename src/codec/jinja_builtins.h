@@ -18,8 +18,6 @@ const Signature* find_test(std::string_view name);
 const Signature* find_method(Kind kind, std::string_view name);
 // A method that changes the value, which the sandbox refuses; or one of Python's inner names.
 bool is_unsafe_attribute(Kind kind, std::string_view name);
-// Whether any type has an attribute of this name, allowed or not.
-bool is_type_attribute(std::string_view name);
 
 // range, dict, namespace, joiner, cycler, raise_exception, strftime_now; kMissing for others.
 Value make_global(std::string_view name);

@@ -47,28 +47,30 @@ Value find_argument(Runtime& runtime, const Signature& signature, const Argument
 Value call_builtin(Runtime& runtime, const Signature& signature, const Value& self,
                    const Arguments& arguments) {
   Bound bound{self, {}, {}, {}};
-  std::string_view list = signature.parameters;
-  size_t n_parameters = 0;
+  const size_t n_positional = std::min(arguments.positional.size(), signature.n_parameters);
+  size_t n_required_given = 0;
   size_t n_named = 0;
-  int n_required_given = 0;
-  while (!list.empty()) {
-    const std::string_view name = next_parameter(list);
-    Value& value = bound.values[n_parameters];
-    value = find_argument(runtime, signature, arguments, name, n_parameters, n_named);
-    n_required_given +=
-        static_cast<int>(n_parameters) < signature.n_required && !value.is_missing();
-    ++n_parameters;
+  if (arguments.keywords.empty()) {
+    std::copy_n(arguments.positional.begin(), n_positional, bound.values.begin());
+    n_required_given = std::min(n_positional, signature.n_required);
+  } else {
+    std::string_view list = signature.parameters;
+    for (size_t i = 0; i < signature.n_parameters; ++i) {
+      const std::string_view name = next_parameter(list);
+      bound.values[i] = find_argument(runtime, signature, arguments, name, i, n_named);
+      n_required_given += i < signature.n_required && !bound.values[i].is_missing() ? 1 : 0;
+    }
   }
   if (n_required_given < signature.n_required) {
     runtime.refuse(fmt::format("{}() takes at least {} argument(s), {} given", signature.name,
                                signature.n_required, n_required_given));
   }
-  if (arguments.positional.size() > n_parameters) {
+  if (arguments.positional.size() > n_positional) {
     if (!signature.takes_more) {
       runtime.refuse(fmt::format("{}() takes at most {} argument(s), {} given", signature.name,
-                                 n_parameters, arguments.positional.size()));
+                                 signature.n_parameters, arguments.positional.size()));
     }
-    bound.extra = arguments.positional.subspan(n_parameters);
+    bound.extra = arguments.positional.subspan(n_positional);
   }
   if (signature.takes_keywords) {
     bound.extra_keywords = arguments.keywords;
@@ -123,8 +125,9 @@ Value Runtime::call_filter(std::string_view name, const Value& self, const Argum
   if (filter == nullptr) {
     refuse(fmt::format("No filter named '{}'.", name));
   }
-  const Value result = call_builtin(*this, *filter, self, arguments);
-  return charged(keeps_markup(name) ? like_markup(self, result) : result);
+  Value result = call_builtin(*this, *filter, self, arguments);
+  return charged(is_markup(self) && keeps_markup(name) ? like_markup(self, result)
+                                                       : std::move(result));
 }
 
 bool Runtime::call_test(std::string_view name, const Value& self, const Arguments& arguments) {
@@ -170,7 +173,8 @@ void Runtime::bind_macro(const Stmt& statement, const Arguments& arguments, std:
     const Value kwargs(Kind::kDict, dict);
     for (size_t i = 0; i < used.size(); ++i) {
       if (!used[i]) {
-        dict->set(Value::string(arguments.keywords[i].name), arguments.keywords[i].value);
+        dict->set(Value::string(std::string(arguments.keywords[i].name)),
+                  arguments.keywords[i].value);
       }
     }
     frame.slots[function.kwargs - 1] = kwargs;

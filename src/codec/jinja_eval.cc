@@ -1,14 +1,32 @@
 // Expressions: one function for each kind that needs more than a line.
-// Called by codec/jinja_runtime. Read next: codec/jinja_operators.h, codec/jinja_attribute.cc.
-#include <fmt/format.h>
+// Called by codec/jinja_runtime. Read next: codec/jinja_eval_call.cc, codec/jinja_operators.h.
+#include <algorithm>
+#include <array>
 
-#include "base/check.h"
-#include "codec/jinja_builtins.h"
 #include "codec/jinja_markup.h"
 #include "codec/jinja_operators.h"
 #include "codec/jinja_print.h"
 
 namespace fathom::codec::jinja {
+
+namespace {
+
+// A member that lies somewhere, as most do; null where it has to be made or refused.
+const Value* find_member(const Value& object, const Expr& expr) {
+  const AttributeInfo& info = *expr.attribute;
+  if (object.is(Kind::kDict) && (info.is_plain || expr.kind == ExprKind::kItem)) {
+    const Value* found = object.as<DictObject>().find(expr.text);
+    return found != nullptr ? found : info.is_plain ? &info.on_dict : nullptr;
+  }
+  if (object.is(Kind::kString) && info.is_plain) {
+    return object.as<StringObject>().is_markup ? nullptr : &info.on_string;
+  }
+  return object.is(Kind::kNamespace) && info.is_plain
+             ? object.as<NamespaceObject>().attributes.find(expr.text)
+             : nullptr;
+}
+
+}  // namespace
 
 // Large results cost steps, so that no template makes gigabytes out of few evaluations.
 Value Runtime::charged(Value value) {
@@ -20,26 +38,43 @@ Value Runtime::charged(Value value) {
   return value;
 }
 
-// The value where it lies, or null: names, constants and keys of dicts need no copy. It is valid
-// until something else is evaluated.
-const Value* Runtime::find_value(const Expr& expr) {
+// The value where it lies, without a copy: in a variable, in a dict, in the program; or in `keep`,
+// when it has to be made. It is valid until something else is evaluated.
+const Value& Runtime::borrow(const Expr& expr, Value& keep) {
   if (expr.kind == ExprKind::kConst) {
-    return &expr.constant;
+    return expr.constant;
   }
   if (expr.kind == ExprKind::kName) {
-    const Value& value = slot(expr.place);
-    return value.is_missing() ? nullptr : &value;
+    return name_value(expr);
   }
-  if (expr.kind != ExprKind::kAttribute || !expr.is_plain ||
-      expr.parts[0]->kind != ExprKind::kName) {
-    return nullptr;
+  if (expr.attribute != nullptr) {
+    return borrow_member(expr, keep);
   }
-  const Value& object = slot(expr.parts[0]->place);
-  if (object.is(Kind::kDict)) {
-    return object.as<DictObject>().find(expr.text);
+  keep = eval(expr);
+  return keep;
+}
+
+// object.name, and object["name"].
+const Value& Runtime::borrow_member(const Expr& expr, Value& keep) {
+  const Expr& owner = *expr.parts[0];
+  const bool is_nested = owner.kind != ExprKind::kName;
+  const Value& object = is_nested ? borrow_owner(owner, keep) : name_value(owner);
+  line_ = expr.line;
+  if (const Value* found = find_member(object, expr)) {
+    return *found;
   }
-  const bool is_str = object.is(Kind::kString) && !object.as<StringObject>().is_markup;
-  return is_str ? &expr.constant : nullptr;
+  const Deeper deeper(*this);
+  charge(is_nested ? 0 : 1);
+  const Value held = object;  // what follows may assign the variable that it is in
+  keep = expr.kind == ExprKind::kItem ? item(held, expr.parts[1]->constant)
+                                      : known_attribute(held, *expr.attribute, expr.text);
+  return keep;
+}
+
+const Value& Runtime::borrow_owner(const Expr& expr, Value& keep) {
+  const Deeper deeper(*this);
+  charge(1);
+  return borrow(expr, keep);
 }
 
 Value Runtime::eval(const Expr& expr) {
@@ -47,13 +82,19 @@ Value Runtime::eval(const Expr& expr) {
     return expr.constant;
   }
   if (expr.kind == ExprKind::kName) {
-    return eval_name(expr);
+    return name_value(expr);
+  }
+  if (expr.attribute != nullptr) {
+    Value keep;
+    const Value& value = borrow_member(expr, keep);
+    return &value == &keep ? std::move(keep) : value;
   }
   const Deeper deeper(*this);
   charge(1);
   switch (expr.kind) {
     case ExprKind::kConst:
     case ExprKind::kName:
+    case ExprKind::kAttribute:
     case ExprKind::kNamespaceAttribute:
       break;
     case ExprKind::kTuple:
@@ -63,7 +104,7 @@ Value Runtime::eval(const Expr& expr) {
     case ExprKind::kDict:
       return eval_dict(expr);
     case ExprKind::kNot:
-      return Value::boolean(!is_true_expr(*expr.parts[0]));
+      return Value::boolean(!holds(*expr.parts[0]));
     case ExprKind::kNegative:
       return negative(*this, eval(*expr.parts[0]));
     case ExprKind::kPositive:
@@ -76,26 +117,14 @@ Value Runtime::eval(const Expr& expr) {
       Value left = eval(*expr.parts[0]);
       return is_true(left) ? left : eval(*expr.parts[1]);
     }
-    case ExprKind::kBinary: {
-      const Value left = eval(*expr.parts[0]);
-      const Value right = eval(*expr.parts[1]);
-      line_ = expr.line;
-      return charged(binary(*this, expr.op, left, right));
-    }
+    case ExprKind::kBinary:
+      return eval_binary(expr);
     case ExprKind::kConcat:
       return eval_concat(expr);
     case ExprKind::kCompare:
-      return eval_compare(expr);
+      return Value::boolean(compares(expr));
     case ExprKind::kCondition:
       return eval_condition(expr);
-    case ExprKind::kAttribute: {
-      if (const Value* value = find_value(expr)) {
-        return *value;
-      }
-      const Value object = eval(*expr.parts[0]);
-      line_ = expr.line;
-      return expr.is_plain ? plain_attribute(object, expr.text) : attribute(object, expr.text);
-    }
     case ExprKind::kItem: {
       const Value object = eval(*expr.parts[0]);
       const Value key = eval(*expr.parts[1]);
@@ -112,21 +141,6 @@ Value Runtime::eval(const Expr& expr) {
       return eval_test(expr);
   }
   return {};
-}
-
-Value Runtime::eval_name(const Expr& expr) {
-  const Value& value = slot(expr.place);
-  return value.is_missing() ? Value::undefined_name(expr.text) : value;
-}
-
-// The usual case, role of a message: a key of a dict and no name of Python's.
-Value Runtime::plain_attribute(const Value& object, const std::string& name) {
-  if (object.is(Kind::kDict)) {
-    const Value* value = object.as<DictObject>().find(name);
-    return value != nullptr ? *value : Value::undefined_attribute("dict", name);
-  }
-  return object.is(Kind::kString) ? Value::undefined_attribute(type_name(object), name)
-                                  : attribute(object, name);
 }
 
 std::vector<Value> Runtime::eval_parts(const Expr& expr) {
@@ -150,7 +164,7 @@ Value Runtime::eval_dict(const Expr& expr) {
 }
 
 Value Runtime::eval_condition(const Expr& expr) {
-  if (is_true_expr(*expr.parts[1])) {
+  if (holds(*expr.parts[1])) {
     return eval(*expr.parts[0]);
   }
   if (expr.parts[2] != nullptr) {
@@ -160,36 +174,137 @@ Value Runtime::eval_condition(const Expr& expr) {
       "the inline if-expression evaluated to false and no else section was defined");
 }
 
-// For if, elif and the operators that only ask whether something holds.
-bool Runtime::is_true_expr(const Expr& expr) {
-  const Value* value = find_value(expr);
-  return value != nullptr ? is_true(*value) : is_true(eval(expr));
+bool Runtime::holds_any(const Expr& expr) {
+  switch (expr.kind) {
+    case ExprKind::kNot:
+    case ExprKind::kAnd:
+    case ExprKind::kOr:
+    case ExprKind::kCompare:
+      break;
+    default: {
+      Value keep;
+      return is_true(borrow(expr, keep));
+    }
+  }
+  const Deeper deeper(*this);
+  charge(1);
+  switch (expr.kind) {
+    case ExprKind::kNot:
+      return !holds(*expr.parts[0]);
+    case ExprKind::kAnd:
+      return holds(*expr.parts[0]) && holds(*expr.parts[1]);
+    case ExprKind::kOr:
+      return holds(*expr.parts[0]) || holds(*expr.parts[1]);
+    default:
+      return compares(expr);
+  }
 }
 
-Value Runtime::eval_compare(const Expr& expr) {
-  if (expr.compares.size() == 1 && expr.parts[1]->kind == ExprKind::kConst) {
-    // The usual case, a role: what lies somewhere beside a constant.
-    if (const Value* left = find_value(*expr.parts[0])) {
-      line_ = expr.line;
-      return Value::boolean(compare(*this, expr.compares[0], *left, expr.parts[1]->constant));
-    }
+// message.role == 'user': no value is copied, and none is made for a role that is not there.
+bool Runtime::passes_text_test(const Expr& expr) {
+  const Expr& member = *expr.parts[0];
+  const Value* value = find_member(name_value(*member.parts[0]), member);
+  charge(2);
+  if (value == nullptr) {
+    return compares_two(expr);
+  }
+  line_ = expr.line;
+  const bool is_equal = value->is(Kind::kString) && value->text() == expr.parts[1]->constant.text();
+  return is_equal == (expr.compares[0] == Operator::kEqual);
+}
+
+bool Runtime::compares(const Expr& expr) {
+  if (expr.compares.size() == 1) {
+    return compares_two(expr);
   }
   Value left = eval(*expr.parts[0]);
   for (size_t i = 0; i < expr.compares.size(); ++i) {
     Value right = eval(*expr.parts[i + 1]);
     line_ = expr.line;
     if (!compare(*this, expr.compares[i], left, right)) {
-      return Value::boolean(false);
+      return false;
     }
     left = std::move(right);
   }
-  return Value::boolean(true);
+  return true;
+}
+
+bool Runtime::compares_two(const Expr& expr) {
+  const Operator op = expr.compares[0];
+  const Expr& other = *expr.parts[1];
+  Value keep_left;
+  Value keep_right;
+  if (other.kind == ExprKind::kConst || other.kind == ExprKind::kName) {
+    const Value& left = borrow(*expr.parts[0], keep_left);
+    const Value& right = borrow(other, keep_right);
+    line_ = expr.line;
+    if (right.is(Kind::kIterator)) {  // may run anything while it is looked through
+      const Value held = left;
+      return compare(*this, op, held, right);
+    }
+    return compare(*this, op, left, right);
+  }
+  if (other.is_constant && (op == Operator::kIn || op == Operator::kNotIn)) {
+    const Value& left = borrow(*expr.parts[0], keep_left);
+    line_ = expr.line;
+    return is_among(other.parts, left) == (op == Operator::kIn);
+  }
+  const Value left = eval(*expr.parts[0]);
+  const Value& right = borrow(other, keep_right);
+  line_ = expr.line;
+  return compare(*this, op, left, right);
+}
+
+// `in` a list of constants, which is not made for it.
+bool Runtime::is_among(const std::vector<ExprPtr>& constants, const Value& value) {
+  charge(1 + constants.size() / 4);
+  return std::any_of(constants.begin(), constants.end(), [&](const ExprPtr& constant) {
+    charge(1);
+    return equal(*this, constant->constant, value);
+  });
+}
+
+Value Runtime::eval_binary(const Expr& expr) {
+  Value left = eval(*expr.parts[0]);
+  Value keep;
+  const Value& right = borrow(*expr.parts[1], keep);
+  line_ = expr.line;
+  return charged(expr.op == Operator::kAdd ? add(*this, std::move(left), right)
+                                           : binary(*this, expr.op, left, right));
 }
 
 Value Runtime::eval_concat(const Expr& expr) {
   TextBuilder out;
+  Value keep;
   for (const ExprPtr& part : expr.parts) {
-    print(*this, out, eval(*part));
+    print(*this, out, borrow(*part, keep));
+  }
+  return charged(out.take());
+}
+
+// "set x = x + ..." and "set x = x ~ ...": what the target holds is let go of before the operation,
+// so that a list or text that grows from turn to turn is not copied at each.
+Value Runtime::eval_growth(const Expr& target, const Expr& expr) {
+  const Deeper deeper(*this);
+  charge(1);
+  Value first = eval(*expr.parts[0]);
+  ShortList others;
+  for (size_t i = 1; i < expr.parts.size(); ++i) {
+    others.push_back(eval(*expr.parts[i]));
+  }
+  line_ = expr.line;
+  release(target, first);
+  if (expr.kind == ExprKind::kBinary) {
+    return charged(add(*this, std::move(first), others.view()[0]));
+  }
+  TextBuilder out;
+  if (first.is(Kind::kString) && first.object()->is_unique()) {
+    out.start_with(std::move(first));
+  } else {
+    print(*this, out, first);
+  }
+  for (const Value& other : others.view()) {
+    print(*this, out, other);
   }
   return charged(out.take());
 }
@@ -204,115 +319,6 @@ Value Runtime::eval_slice(const Expr& expr) {
   }
   line_ = expr.line;
   return charged(like_markup(object, slice(*this, object, bounds[0], bounds[1], bounds[2])));
-}
-
-namespace {
-
-// The members of a mapping given after **.
-void add_keywords(Runtime& runtime, const Value& more, std::vector<Keyword>& keywords) {
-  if (!more.is(Kind::kDict)) {
-    runtime.refuse(fmt::format("argument after ** must be a mapping, not {}", type_name(more)));
-  }
-  for (const auto& [key, value] : more.as<DictObject>().entries) {
-    if (!key.is(Kind::kString)) {
-      runtime.refuse("keywords must be strings");
-    }
-    for (const Keyword& other : keywords) {
-      if (other.name == key.text()) {
-        runtime.refuse(fmt::format("got multiple values for keyword argument '{}'", other.name));
-      }
-    }
-    keywords.push_back({std::string(key.text()), value});
-  }
-}
-
-}  // namespace
-
-Runtime::Collected Runtime::eval_arguments(const CallArguments& call, const Value* caller) {
-  Collected arguments;
-  arguments.positional.reserve(call.positional.size());
-  for (const ExprPtr& argument : call.positional) {
-    arguments.positional.push_back(eval(*argument));
-  }
-  for (const auto& [name, argument] : call.keywords) {
-    arguments.keywords.push_back({name, eval(*argument)});
-  }
-  if (caller != nullptr) {
-    arguments.keywords.push_back({"caller", *caller});
-  }
-  if (call.star != nullptr) {
-    const Value more = eval(*call.star);
-    Iteration items(*this, more);
-    for (Value item; items.next(item);) {
-      arguments.positional.push_back(item);
-    }
-  }
-  if (call.double_star != nullptr) {
-    add_keywords(*this, eval(*call.double_star), arguments.keywords);
-  }
-  return arguments;
-}
-
-Value Runtime::eval_call(const Expr& expr, const Value* caller) {
-  const Expr& callee = *expr.parts[0];
-  if (callee.kind == ExprKind::kAttribute) {
-    // A method: called at once, without a value for the bound method.
-    const Value object = eval(*callee.parts[0]);
-    line_ = expr.line;
-    const Signature* method = callee.is_plain ? nullptr : find_method(object.kind(), callee.text);
-    if (method != nullptr) {
-      if (object.is(Kind::kString)) {
-        charge(object.text().size() / 64);
-      }
-      const Collected arguments = eval_arguments(*expr.call, caller);
-      line_ = expr.line;
-      return charged(like_markup(object, call_builtin(*this, *method, object, arguments.view())));
-    }
-    const Value function = attribute(object, callee.text);
-    const Collected arguments = eval_arguments(*expr.call, caller);
-    line_ = expr.line;
-    return charged(call(function, arguments.view()));
-  }
-  const Value function = eval(callee);
-  const Collected arguments = eval_arguments(*expr.call, caller);
-  line_ = expr.line;
-  return charged(call(function, arguments.view()));
-}
-
-Value Runtime::eval_filter(const Expr& expr, const Value* block_text) {
-  const Deeper deeper(*this);
-  // In a filter block the innermost filter has no value of its own.
-  Value self;
-  if (expr.parts[0] == nullptr) {
-    FATHOM_CHECK(block_text != nullptr);
-    self = *block_text;
-  } else if (block_text != nullptr && expr.parts[0]->kind == ExprKind::kFilter) {
-    self = eval_filter(*expr.parts[0], block_text);
-  } else {
-    self = eval(*expr.parts[0]);
-  }
-  if (expr.builtin == nullptr) {
-    line_ = expr.line;
-    refuse(fmt::format("No filter named '{}' found.", expr.text));
-  }
-  const Collected arguments = eval_arguments(*expr.call, nullptr);
-  line_ = expr.line;
-  if (self.is(Kind::kString)) {
-    charge(self.text().size() / 64);
-  }
-  const Value result = call_builtin(*this, *expr.builtin, self, arguments.view());
-  return charged(keeps_markup(expr.text) ? like_markup(self, result) : result);
-}
-
-Value Runtime::eval_test(const Expr& expr) {
-  const Value self = eval(*expr.parts[0]);
-  if (expr.builtin == nullptr) {
-    line_ = expr.line;
-    refuse(fmt::format("No test named '{}' found.", expr.text));
-  }
-  const Collected arguments = eval_arguments(*expr.call, nullptr);
-  line_ = expr.line;
-  return call_builtin(*this, *expr.builtin, self, arguments.view());
 }
 
 }  // namespace fathom::codec::jinja

@@ -71,7 +71,7 @@ Value format(Runtime& runtime, const Bound& args) {
     auto* dict = new DictObject;
     const Value values(Kind::kDict, dict);
     for (const Keyword& keyword : args.extra_keywords) {
-      dict->set(Value::string(keyword.name), keyword.value);
+      dict->set(Value::string(std::string(keyword.name)), keyword.value);
     }
     return format_percent(runtime, pattern, values);
   }

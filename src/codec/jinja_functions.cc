@@ -14,7 +14,7 @@ namespace fathom::codec::jinja {
 
 namespace {
 
-constexpr int64_t kMaxRange = 100'000;  // jinja2's sandbox has the same
+constexpr uint64_t kMaxRange = 100'000;  // jinja2's sandbox has the same
 
 Value range(Runtime& runtime, const Bound& args) {
   std::array<int64_t, 3> numbers = {0, 0, 1};
@@ -30,17 +30,20 @@ Value range(Runtime& runtime, const Bound& args) {
   if (object->step == 0) {
     runtime.refuse("range() arg 3 must not be zero");
   }
-  const BigInt distance = object->step > 0 ? BigInt(object->stop) - BigInt(object->start)
-                                           : BigInt(object->start) - BigInt(object->stop);
-  const BigInt step = object->step > 0 ? BigInt(object->step) : BigInt(object->step).negated();
-  BigInt size;
-  BigInt rest;
-  BigInt::divide(distance + step - BigInt(1), step, size, rest);
-  if (size > BigInt(kMaxRange)) {
+  const bool is_up = object->step > 0;
+  if (is_up ? object->start >= object->stop : object->start <= object->stop) {
+    return value;  // nothing
+  }
+  // Unsigned, for two of 64 bits may be further apart than 63 bits tell.
+  const auto start = static_cast<uint64_t>(object->start);
+  const auto stop = static_cast<uint64_t>(object->stop);
+  const auto step = static_cast<uint64_t>(object->step);
+  const uint64_t size = ((is_up ? stop - start : start - stop) - 1) / (is_up ? step : 0 - step) + 1;
+  if (size > kMaxRange) {
     runtime.refuse(fmt::format(
         "Range too big. The sandbox blocks ranges larger than MAX_RANGE ({}).", kMaxRange));
   }
-  object->size = size.is_negative() ? 0 : *size.as_int64();
+  object->size = static_cast<int64_t>(size);
   return value;
 }
 
@@ -63,7 +66,7 @@ DictObject make_dict(Runtime& runtime, const Bound& args) {
     }
   }
   for (const Keyword& keyword : args.extra_keywords) {
-    dict.set(Value::string(keyword.name), keyword.value);
+    dict.set(Value::string(std::string(keyword.name)), keyword.value);
   }
   return dict;
 }

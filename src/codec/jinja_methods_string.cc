@@ -282,7 +282,7 @@ Value format_map(Runtime& runtime, const Bound& args) {
   std::vector<Keyword> keywords;
   for (const auto& [key, value] : args[0].as<DictObject>().entries) {
     if (key.is(Kind::kString)) {
-      keywords.push_back({std::string(key.text()), value});
+      keywords.push_back({key.text(), value, key});
     }
   }
   return format_braces(runtime, args.self, {{}, keywords});

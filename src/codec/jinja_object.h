@@ -4,9 +4,12 @@
 
 #include <array>
 #include <functional>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "codec/jinja_value.h"
 
@@ -15,14 +18,40 @@ namespace fathom::codec::jinja {
 class Runtime;
 
 struct Keyword {
-  std::string name;
+  std::string_view name;
   Value value;
+  Value owner = {};  // holds the name where it is none of the template's
 };
 
 // What a call passes; valid during the call.
 struct Arguments {
   std::span<const Value> positional;
   std::span<const Keyword> keywords;
+};
+
+// A list of values that needs no memory of its own while it is short.
+class ShortList {
+ public:
+  void push_back(Value value) {
+    if (n_ < kShort) {
+      short_[n_++] = std::move(value);
+      return;
+    }
+    if (long_.empty()) {
+      long_.assign(std::make_move_iterator(short_.begin()), std::make_move_iterator(short_.end()));
+    }
+    long_.push_back(std::move(value));
+  }
+
+  [[nodiscard]] std::span<const Value> view() const {
+    return long_.empty() ? std::span<const Value>(short_.data(), n_) : std::span(long_);
+  }
+
+ private:
+  static constexpr size_t kShort = 3;
+  std::array<Value, kShort> short_;
+  size_t n_ = 0;
+  std::vector<Value> long_;
 };
 
 // Arguments sorted to the parameters of a built-in.
@@ -45,9 +74,18 @@ struct Signature {
   std::string_view name;
   BuiltinFunction function;
   std::string_view parameters = {};
-  int n_required = 0;
+  size_t n_required = 0;
   bool takes_more = false;      // *args
   bool takes_keywords = false;  // **kwargs
+  size_t n_parameters = count_parameters(parameters);
+
+  static constexpr size_t count_parameters(std::string_view list) {
+    size_t n = list.empty() ? 0 : 1;
+    for (const char c : list) {
+      n += c == ',' ? 1 : 0;
+    }
+    return n;
+  }
 };
 
 // Binds arguments; errors as Python words them.

@@ -222,21 +222,30 @@ Value repeat(Runtime& runtime, const Value& sequence, const Value& times) {
   return sequence.is(Kind::kList) ? Value::list(std::move(out)) : Value::tuple(std::move(out));
 }
 
+// Counts the work of a list that is put together.
+void require_list_size(Runtime& runtime, size_t n_items) {
+  if (n_items > kMaxListItems) {
+    runtime.refuse(fmt::format("a list of more than {} items", kMaxListItems));
+  }
+  runtime.charge(n_items);
+}
+
 Value join(Runtime& runtime, const Value& a, const Value& b) {
   if (a.is(Kind::kString)) {
     const bool is_safe = is_markup(a) || is_markup(b);
     TextBuilder out;
+    out.reserve(a.text().size() + b.text().size());
     out.append(is_safe ? escape_html(a) : a);
     out.append(is_safe ? escape_html(b) : b);
     return is_safe ? as_markup(out.take()) : out.take();
   }
-  std::vector<Value> items = a.as<SequenceObject>().items;
+  const auto& first = a.as<SequenceObject>().items;
   const auto& more = b.as<SequenceObject>().items;
+  require_list_size(runtime, first.size() + more.size());
+  std::vector<Value> items;
+  items.reserve(first.size() + more.size());
+  items.insert(items.end(), first.begin(), first.end());
   items.insert(items.end(), more.begin(), more.end());
-  if (items.size() > kMaxListItems) {
-    runtime.refuse(fmt::format("a list of more than {} items", kMaxListItems));
-  }
-  runtime.charge(items.size());
   return a.is(Kind::kList) ? Value::list(std::move(items), a.origin())
                            : Value::tuple(std::move(items));
 }
@@ -298,6 +307,26 @@ Value binary(Runtime& runtime, Operator op, const Value& a, const Value& b) {
     return join(runtime, a, b);
   }
   refuse_operands(runtime, op, a, b);
+}
+
+Value add(Runtime& runtime, Value a, const Value& b) {
+  if (!a.is_object() || a.kind() != b.kind() || !a.object()->is_unique()) {
+    return binary(runtime, Operator::kAdd, a, b);
+  }
+  if (a.is(Kind::kString) && !is_markup(a) && !is_markup(b)) {
+    TextBuilder out;
+    out.start_with(std::move(a));
+    out.append(b);
+    return out.take();
+  }
+  if (a.is(Kind::kList)) {
+    auto& items = a.as<SequenceObject>().items;
+    const auto& more = b.as<SequenceObject>().items;
+    require_list_size(runtime, items.size() + more.size());
+    items.insert(items.end(), more.begin(), more.end());
+    return a;
+  }
+  return binary(runtime, Operator::kAdd, a, b);
 }
 
 Value negative(Runtime& runtime, const Value& value) {

@@ -10,6 +10,8 @@ namespace fathom::codec::jinja {
 // All of these refuse what Python refuses (kInvalidArgument, with the line).
 
 Value binary(Runtime& runtime, Operator op, const Value& a, const Value& b);
+// a + b. A text or list that nobody else holds grows in place.
+Value add(Runtime& runtime, Value a, const Value& b);
 Value negative(Runtime& runtime, const Value& value);
 Value positive(Runtime& runtime, const Value& value);
 

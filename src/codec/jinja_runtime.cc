@@ -102,16 +102,9 @@ Ref<CallFrame> Runtime::make_frame(uint32_t n_slots, Ref<CallFrame> parent) {
   return frame;
 }
 
-Value& Runtime::slot(const Place& place) {
-  CallFrame* frame = frame_.get();
-  for (uint32_t up = place.up; up > 0; --up) {
-    frame = frame->parent.get();
-  }
-  return frame->slots[place.slot];
-}
-
 void Runtime::enter(const ScopeInfo& scope) {
-  for (const Load& load : scope.loads) {
+  for (size_t i = 0; i < scope.n_entered; ++i) {
+    const Load& load = scope.loads[i];
     switch (load.from) {
       case Load::From::kParameter:
         break;
@@ -154,8 +147,26 @@ void Runtime::write_text(const Value& value) {
 }
 
 Runtime::Flow Runtime::run(const Body& body) {
-  for (const StmtPtr& statement : body) {
-    const Flow flow = run(*statement);
+  // The branch of an if; null for none.
+  const auto choose = [this](const Stmt& statement) -> const Body* {
+    for (size_t i = 0; i < statement.exprs.size(); ++i) {
+      if (holds(*statement.exprs[i])) {
+        return &statement.bodies[i];
+      }
+    }
+    return statement.bodies.size() > statement.exprs.size() ? &statement.bodies.back() : nullptr;
+  };
+  const Deeper deeper(*this);
+  for (const StmtPtr& next : body) {
+    const Stmt& statement = *next;
+    charge(1);
+    line_ = statement.line;
+    Flow flow = Flow::kNormal;
+    if (statement.kind != StmtKind::kIf) {
+      flow = run(statement);
+    } else if (const Body* chosen = choose(statement)) {
+      flow = run(*chosen);
+    }
     if (flow != Flow::kNormal) {
       return flow;
     }
@@ -164,23 +175,18 @@ Runtime::Flow Runtime::run(const Body& body) {
 }
 
 Runtime::Flow Runtime::run(const Stmt& statement) {
-  const Deeper deeper(*this);
-  charge(1);
-  line_ = statement.line;
   switch (statement.kind) {
     case StmtKind::kText:
       charge(statement.text.size() / 16);
       out_->append(statement.text);
       break;
-    case StmtKind::kOutput:
-      if (const Value* value = find_value(*statement.exprs[0])) {
-        write(*value);
-      } else {
-        write(eval(*statement.exprs[0]));
-      }
+    case StmtKind::kOutput: {
+      Value keep;
+      write(borrow(*statement.exprs[0], keep));
       break;
-    case StmtKind::kIf:
-      return run_if(statement);
+    }
+    case StmtKind::kIf:  // in run(Body)
+      break;
     case StmtKind::kFor: {
       const Value iterable = eval(*statement.exprs[1]);
       if (!statement.is_recursive) {
@@ -189,11 +195,11 @@ Runtime::Flow Runtime::run(const Stmt& statement) {
       write(run_recursive(statement, frame_, iterable, 0));
       break;
     }
-    case StmtKind::kSet: {
-      Value value = eval(*statement.exprs[1]);
-      assign(*statement.exprs[0], std::move(value));
+    case StmtKind::kSet:
+      assign(*statement.exprs[0], statement.grows
+                                      ? eval_growth(*statement.exprs[0], *statement.exprs[1])
+                                      : eval(*statement.exprs[1]));
       break;
-    }
     case StmtKind::kMacro:
       assign(*statement.exprs[0], make_macro(statement, statement.text));
       break;
@@ -229,16 +235,6 @@ Runtime::Flow Runtime::run(const Stmt& statement) {
   return Flow::kNormal;
 }
 
-Runtime::Flow Runtime::run_if(const Stmt& statement) {
-  for (size_t i = 0; i < statement.exprs.size(); ++i) {
-    if (is_true_expr(*statement.exprs[i])) {
-      return run(statement.bodies[i]);
-    }
-  }
-  const bool has_else = statement.bodies.size() > statement.exprs.size();
-  return has_else ? run(statement.bodies.back()) : Flow::kNormal;
-}
-
 Value Runtime::loop_source(const Stmt& statement, const Value& iterable) {
   if (statement.exprs[2] == nullptr) {
     return iterable;
@@ -252,7 +248,7 @@ Value Runtime::loop_source(const Stmt& statement, const Value& iterable) {
     bool is_found = false;
     while (!is_found && items->next(item)) {
       assign(*statement.exprs[3], item);
-      is_found = is_true(eval(*statement.exprs[2]));
+      is_found = holds(*statement.exprs[2]);
     }
     frame_ = std::move(outer);
     return is_found;
@@ -271,16 +267,24 @@ Runtime::Flow Runtime::run_for(const Stmt& statement, const Value& iterable, int
   if (statement.uses_loop) {
     loop = Ref<LoopObject>(new LoopObject(*this, source, statement, frame_->parent, depth));
   }
+  const Expr& target = *statement.exprs[0];
+  const bool is_name = target.kind == ExprKind::kName && target.context_name == 0;
   bool had_whole_pass = false;
   Value item;
   while (loop ? loop->advance(*this, item) : plain.next(item)) {
     charge(1);
-    assign(*statement.exprs[0], std::move(item));
+    if (is_name) {
+      slot(target.place) = std::move(item);
+    } else {
+      assign(target, std::move(item));
+    }
     if (loop) {
       loop->retain();
       slot(statement.loop) = Value(Kind::kObject, loop.get());
     }
-    enter(scope);
+    if (scope.n_entered > 0) {
+      enter(scope);
+    }
     const Flow flow = run(statement.bodies[0]);
     if (flow == Flow::kBreak) {
       break;
@@ -381,11 +385,32 @@ void Runtime::assign(const Expr& target, Value value) {
                         "namespace, but got '{}'",
                         target.text));
       }
-      object.as<NamespaceObject>().attributes.set(Value::string(target.text), std::move(value));
+      DictObject& attributes = object.as<NamespaceObject>().attributes;
+      if (Value* old = attributes.find(target.text)) {
+        *old = std::move(value);
+      } else {
+        attributes.set(Value::string(target.text), std::move(value));
+      }
       return;
     }
     default:
       unpack(target, value);
+  }
+}
+
+// Lets go of what a target holds, if it is this value: it is about to be assigned again.
+void Runtime::release(const Expr& target, const Value& value) {
+  Value* held = nullptr;
+  if (target.kind == ExprKind::kName) {
+    if (target.context_name > 0) {
+      context_[target.context_name - 1] = {};
+    }
+    held = &slot(target.place);
+  } else if (const Value& owner = slot(target.parts[0]->place); owner.is(Kind::kNamespace)) {
+    held = owner.as<NamespaceObject>().attributes.find(target.text);
+  }
+  if (held != nullptr && held->is_object() && held->object() == value.object()) {
+    *held = {};
   }
 }
 

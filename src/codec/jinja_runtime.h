@@ -131,7 +131,6 @@ class Runtime {
   // codec/jinja_runtime.cc: statements
   Flow run(const Body& body);
   Flow run(const Stmt& statement);
-  Flow run_if(const Stmt& statement);
   Flow run_for(const Stmt& statement, const Value& iterable, int64_t depth);
   Flow run_region(const Stmt& statement);
   void run_set_block(const Stmt& statement, Flow& flow);
@@ -139,6 +138,7 @@ class Runtime {
   void enter(const ScopeInfo& scope);
   void leave(const ScopeInfo& scope);
   void assign(const Expr& target, Value value);
+  void release(const Expr& target, const Value& value);
   void unpack(const Expr& target, const Value& value);
   void write(const Value& value);
   void write_text(const Value& value);
@@ -151,16 +151,44 @@ class Runtime {
                   CallFrame& frame);
   Value make_macro(const Stmt& statement, std::string_view name);
   Ref<CallFrame> make_frame(uint32_t n_slots, Ref<CallFrame> parent);
-  Value& slot(const Place& place);
 
-  // codec/jinja_eval.cc: expressions
-  const Value* find_value(const Expr& expr);
-  bool is_true_expr(const Expr& expr);
+  Value& slot(const Place& place) {
+    CallFrame* frame = frame_.get();
+    for (uint32_t up = place.up; up > 0; --up) {
+      frame = frame->parent.get();
+    }
+    return frame->slots[place.slot];
+  }
+
+  // The value of a name, which may be undefined.
+  const Value& name_value(const Expr& expr) {
+    const Value& value = slot(expr.place);
+    return value.is_missing() ? expr.constant : value;
+  }
+
+  // codec/jinja_attribute.cc
+  Value known_attribute(const Value& object, const AttributeInfo& info, std::string_view name);
+  Value own_attribute(const Value& object, std::string_view name);
+
+  // codec/jinja_eval.cc, codec/jinja_eval_call.cc: expressions
+  const Value& borrow(const Expr& expr, Value& keep);
+  const Value& borrow_member(const Expr& expr, Value& keep);
+  const Value& borrow_owner(const Expr& expr, Value& keep);
+
+  // Whether an expression is true, for if, elif and the operators that only ask that.
+  bool holds(const Expr& expr) {
+    return expr.is_text_test ? passes_text_test(expr) : holds_any(expr);
+  }
+
+  bool holds_any(const Expr& expr);
+  bool compares(const Expr& expr);
+  bool passes_text_test(const Expr& expr);
+  bool compares_two(const Expr& expr);
+  bool is_among(const std::vector<ExprPtr>& constants, const Value& value);
   Value eval(const Expr& expr);
-  Value eval_name(const Expr& expr);
-  Value plain_attribute(const Value& object, const std::string& name);
+  Value eval_binary(const Expr& expr);
+  Value eval_growth(const Expr& target, const Expr& expr);
   Value eval_condition(const Expr& expr);
-  Value eval_compare(const Expr& expr);
   Value eval_concat(const Expr& expr);
   Value eval_dict(const Expr& expr);
   std::vector<Value> eval_parts(const Expr& expr);
@@ -170,10 +198,10 @@ class Runtime {
   Value eval_test(const Expr& expr);
 
   struct Collected {
-    std::vector<Value> positional;
+    ShortList positional;
     std::vector<Keyword> keywords;
 
-    [[nodiscard]] Arguments view() const { return {positional, keywords}; }
+    [[nodiscard]] Arguments view() const { return {positional.view(), keywords}; }
   };
 
   Collected eval_arguments(const CallArguments& call, const Value* caller);

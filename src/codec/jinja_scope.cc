@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -68,12 +69,41 @@ struct Frame {
   bool in_loop = false;
 };
 
-// What a plain attribute gives on a string, made once: loops over the parts of a message ask for it
-// at every character where the message is a text.
-void keep_undefined(Expr& attribute) {
-  attribute.constant = Value::undefined_attribute("str", attribute.text);
-  attribute.constant.object()->make_immortal();
-  attribute.owned.reset(attribute.constant.object());
+// The key of an item where it is a text of the template.
+bool has_text_key(const Expr& item) {
+  return item.parts[1]->kind == ExprKind::kConst && item.parts[1]->constant.is(Kind::kString);
+}
+
+// After its parts: whether a comparison is a name's member beside a text, equal or not.
+bool is_text_test(const Expr& compare) {
+  const Expr& left = *compare.parts[0];
+  const Expr& right = *compare.parts[1];
+  return compare.compares.size() == 1 &&
+         (compare.compares[0] == Operator::kEqual || compare.compares[0] == Operator::kNotEqual) &&
+         left.attribute != nullptr && left.parts[0]->kind == ExprKind::kName &&
+         right.kind == ExprKind::kConst && right.constant.is(Kind::kString);
+}
+
+bool are_constants(const std::vector<ExprPtr>& parts) {
+  return std::all_of(parts.begin(), parts.end(),
+                     [](const ExprPtr& part) { return part->kind == ExprKind::kConst; });
+}
+
+// Whether `set target = value` has the form "x = x + ..." or "n.x = n.x + ...", or the same with ~.
+bool is_growth(const Expr& target, const Expr& value) {
+  if (value.kind != ExprKind::kConcat &&
+      (value.kind != ExprKind::kBinary || value.op != Operator::kAdd)) {
+    return false;
+  }
+  const auto is_same_name = [](const Expr& a, const Expr& b) {
+    return a.kind == ExprKind::kName && b.kind == ExprKind::kName && a.text == b.text;
+  };
+  const Expr& left = *value.parts[0];
+  if (target.kind == ExprKind::kName) {
+    return is_same_name(target, left);
+  }
+  return target.kind == ExprKind::kNamespaceAttribute && left.kind == ExprKind::kAttribute &&
+         left.text == target.text && is_same_name(*target.parts[0], *left.parts[0]);
 }
 
 class Resolver {
@@ -271,6 +301,10 @@ class Resolver {
     for (const auto& [slot, load] : symbols.loads) {
       scope.loads.push_back(load);
     }
+    const auto entered =
+        std::stable_partition(scope.loads.begin(), scope.loads.end(),
+                              [](const Load& load) { return load.from != Load::From::kParameter; });
+    scope.n_entered = static_cast<size_t>(entered - scope.loads.begin());
     return scope;
   }
 
@@ -294,14 +328,24 @@ class Resolver {
     switch (expr.kind) {
       case ExprKind::kName:
         expr.place = place_of(frame, expr);
+        expr.constant = Value::undefined_name(expr.text);
+        expr.constant.object()->make_immortal();
+        expr.owned.reset(expr.constant.object());
         return;
+      case ExprKind::kList:
+      case ExprKind::kTuple:
+        expr.is_constant = are_constants(expr.parts);
+        break;
       case ExprKind::kCondition:
         frame.is_soft = true;
         break;
       case ExprKind::kAttribute:
-        expr.is_plain = !is_type_attribute(expr.text);
-        if (expr.is_plain) {
-          keep_undefined(expr);
+        expr.attribute = std::make_unique<AttributeInfo>(expr.text);
+        break;
+      case ExprKind::kItem:
+        if (has_text_key(expr)) {
+          expr.text = expr.parts[1]->constant.text();
+          expr.attribute = std::make_unique<AttributeInfo>(expr.text);
         }
         break;
       case ExprKind::kFilter:
@@ -320,6 +364,7 @@ class Resolver {
     for (ExprPtr& part : expr.parts) {
       resolve(frame, part);
     }
+    expr.is_text_test = expr.kind == ExprKind::kCompare && is_text_test(expr);
     if (expr.call != nullptr) {
       for (ExprPtr& argument : expr.call->positional) {
         resolve(frame, argument);
@@ -377,6 +422,7 @@ class Resolver {
       case StmtKind::kSet:
         resolve_target(frame, *statement.exprs[0]);
         resolve(frame, statement.exprs[1]);
+        statement.grows = is_growth(*statement.exprs[0], *statement.exprs[1]);
         break;
       case StmtKind::kMacro:
         resolve_function(frame, statement);

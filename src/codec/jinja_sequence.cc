@@ -83,25 +83,29 @@ Value slice_string(Runtime& runtime, const Value& string, const Bounds& bounds) 
   return out.take();
 }
 
-// One-byte strings are made once: a loop over a text makes one for each of its characters.
-Value character(std::string_view text, OriginId origin) {
-  struct Table {
-    std::array<StringObject, 128> objects;
+// One-byte strings are made once: a loop over a text gives one for each of its characters.
+struct Characters {
+  std::array<StringObject, 128> objects;
 
-    Table() {
-      for (size_t i = 0; i < objects.size(); ++i) {
-        objects[i].bytes.assign(1, static_cast<char>(i));
-        objects[i].n_chars = 1;
-        objects[i].make_immortal();
-      }
+  Characters() {
+    for (size_t i = 0; i < objects.size(); ++i) {
+      objects[i].bytes.assign(1, static_cast<char>(i));
+      objects[i].n_chars = 1;
+      objects[i].make_immortal();
     }
-  };
-
-  static Table table;
-  if (text.size() > 1) {
-    return Value::string(std::string(text), origin);
   }
-  return {Kind::kString, &table.objects[static_cast<unsigned char>(text[0])], origin};
+};
+
+// The character at a byte of a kString.
+Value character(const Value& string, size_t at) {
+  static Characters characters;
+  const std::string_view text = string.text();
+  const OriginId origin = origin_at(string, at);
+  const auto byte = static_cast<unsigned char>(text[at]);
+  if (byte < characters.objects.size()) {
+    return {Kind::kString, &characters.objects[byte], origin};
+  }
+  return Value::string(std::string(text.substr(at, char_size(text, at))), origin);
 }
 
 }  // namespace
@@ -252,9 +256,8 @@ bool Iteration::next(Value& item) {
       if (at_ >= text.size()) {
         return false;
       }
-      const size_t size = char_size(text, at_);
-      item = character(text.substr(at_, size), origin_at(iterable_, at_));
-      at_ += size;
+      item = character(iterable_, at_);
+      at_ += char_size(text, at_);
       return true;
     }
     case Kind::kList:

@@ -55,8 +55,9 @@ void add_spans(const Origins& origins, const TextBuilder& out, Rendered& rendere
   rendered.origins.emplace_back();
   std::vector<uint32_t> index(origins.size(), 0);
   size_t begin = 0;
-  rendered.spans.reserve(out.runs().size());
-  for (const Run& run : out.runs()) {
+  const std::vector<Run> runs = out.runs();
+  rendered.spans.reserve(runs.size());
+  for (const Run& run : runs) {
     if (run.origin != kTemplateOrigin && index[run.origin] == 0) {
       index[run.origin] = static_cast<uint32_t>(rendered.origins.size());
       rendered.origins.push_back(describe(origins, run.origin));
@@ -177,7 +178,7 @@ Rendered Template::render(const Variables& variables, const RenderOptions& optio
     rendered.generated = runtime.generated();
   }
   add_spans(variables.data_->origins, out, rendered);
-  rendered.text = out.bytes();
+  rendered.text = out.take_bytes();
   return rendered;
 }
 

@@ -4,10 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "base/check.h"
 #include "base/error.h"
 
 namespace fathom::codec::jinja {
+
+namespace {
+
+constexpr size_t kFirstRuns = 8;
+
+}  // namespace
 
 void TextBuilder::append(std::string_view text, OriginId origin) {
   if (text.empty()) {
@@ -20,12 +28,42 @@ void TextBuilder::append(std::string_view text, OriginId origin) {
              "look for a loop in the template that repeats them",
              limit_));
   }
-  bytes_ += text;
-  if (!runs_.empty() && runs_.back().origin == origin) {
-    runs_.back().end = bytes_.size();
-  } else {
-    runs_.push_back({bytes_.size(), origin});
+  if (origin != origin_) {
+    if (!bytes_.empty() && runs_.empty()) {
+      runs_.reserve(kFirstRuns);
+      runs_.push_back({bytes_.size(), origin_});
+    }
+    if (!runs_.empty()) {
+      runs_.push_back({bytes_.size(), origin});
+    }
+    origin_ = origin;
   }
+  bytes_ += text;
+  if (!runs_.empty()) {
+    runs_.back().end = bytes_.size();
+  }
+}
+
+void TextBuilder::start_with(Value string) {
+  auto& object = string.as<StringObject>();
+  FATHOM_DCHECK(bytes_.empty() && object.is_unique());
+  bytes_ = std::move(object.bytes);
+  runs_ = std::move(object.runs);
+  origin_ = runs_.empty() ? string.origin() : runs_.back().origin;
+}
+
+std::vector<Run> TextBuilder::runs() const {
+  if (runs_.empty() && !bytes_.empty()) {
+    return {{bytes_.size(), origin_}};
+  }
+  return runs_;
+}
+
+std::string TextBuilder::take_bytes() {
+  std::string bytes = std::move(bytes_);
+  bytes_.clear();
+  runs_.clear();
+  return bytes;
 }
 
 void TextBuilder::append(const Value& string) {
@@ -51,15 +89,13 @@ void TextBuilder::append_part(const Value& string, size_t begin, size_t end) {
 
 Value TextBuilder::take() {
   auto* object = new StringObject;
-  object->bytes = std::move(bytes_);
-  OriginId origin = runs_.empty() ? kTemplateOrigin : runs_.front().origin;
-  if (runs_.size() > 1) {
-    if (origin == kTemplateOrigin) {
-      origin =
-          runs_[1].origin;  // what is made of the whole, such as its length, came from an input
-    }
-    object->runs = std::move(runs_);
+  OriginId origin = bytes_.empty() ? kTemplateOrigin : origin_;
+  if (!runs_.empty()) {
+    // What is made of the whole, such as its length, came from an input.
+    origin = runs_[0].origin == kTemplateOrigin ? runs_[1].origin : runs_[0].origin;
   }
+  object->bytes = std::move(bytes_);
+  object->runs = std::move(runs_);
   bytes_.clear();
   runs_.clear();
   return {Kind::kString, object, origin};
@@ -78,20 +114,27 @@ Value part_of(const Value& string, size_t begin, size_t end) {
   return out.take();
 }
 
-OriginId origin_at(const Value& string, size_t byte) {
-  const auto& runs = string.as<StringObject>().runs;
-  if (runs.empty()) {
-    return string.origin();
-  }
+OriginId origin_in_runs(const std::vector<Run>& runs, size_t byte) {
   const auto run = std::upper_bound(runs.begin(), runs.end(), byte,
                                     [](size_t at, const Run& r) { return at < r.end; });
   return run == runs.end() ? runs.back().origin : run->origin;
 }
 
+// Bytes that begin no character, 10xxxxxx, are counted eight at a time.
 int64_t count_chars(std::string_view text) {
-  return static_cast<int64_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0u) != 0x80;
-  }));
+  constexpr uint64_t kOnes = 0x0101010101010101u;
+  uint64_t n_inner = 0;
+  size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, 8);
+    const uint64_t is_inner = (word >> 7) & (~word >> 6) & kOnes;
+    n_inner += (is_inner * kOnes) >> 56;
+  }
+  for (; at < text.size(); ++at) {
+    n_inner += (static_cast<unsigned char>(text[at]) & 0xC0u) == 0x80 ? 1 : 0;
+  }
+  return static_cast<int64_t>(text.size() - n_inner);
 }
 
 int64_t length_of(const Value& string) {

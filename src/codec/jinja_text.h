@@ -16,8 +16,8 @@ namespace fathom::codec::jinja {
 // No string of a render grows beyond this, output limit or not.
 inline constexpr size_t kMaxStringBytes = size_t{256} << 20;
 
-// Collects text. Neighbours of one origin become one run, so that text of a single origin costs no
-// more than a plain string. Error: kResourceExhausted above `limit` bytes.
+// Collects text. Neighbours of one origin become one run, and text of a single origin costs no more
+// than a plain string. Error: kResourceExhausted above `limit` bytes.
 class TextBuilder {
  public:
   explicit TextBuilder(size_t limit = kMaxStringBytes) : limit_(limit) {}
@@ -27,6 +27,12 @@ class TextBuilder {
   // Bytes [begin, end) of a kString.
   void append_part(const Value& string, size_t begin, size_t end);
 
+  // Makes room for a text of that many bytes.
+  void reserve(size_t n_bytes) { bytes_.reserve(n_bytes); }
+
+  // Begins with the text of a kString whose only owner gives it away. The builder is empty before.
+  void start_with(Value string);
+
   [[nodiscard]] size_t size() const { return bytes_.size(); }
 
   // The text as a value. The builder is empty afterwards.
@@ -34,11 +40,16 @@ class TextBuilder {
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
-  [[nodiscard]] const std::vector<Run>& runs() const { return runs_; }
+  // In order; none for no text.
+  [[nodiscard]] std::vector<Run> runs() const;
+
+  // The text without its runs. The builder is empty afterwards.
+  std::string take_bytes();
 
  private:
   std::string bytes_;
-  std::vector<Run> runs_;
+  std::vector<Run> runs_;              // empty: all of it has one origin
+  OriginId origin_ = kTemplateOrigin;  // of the last run
   size_t limit_;
 };
 
@@ -61,8 +72,14 @@ void for_each_run(const Value& string, F fn) {
   }
 }
 
+// The origin of a byte of a kString with runs.
+OriginId origin_in_runs(const std::vector<Run>& runs, size_t byte);
+
 // The origin of a byte of a kString.
-OriginId origin_at(const Value& string, size_t byte);
+inline OriginId origin_at(const Value& string, size_t byte) {
+  const auto& runs = string.as<StringObject>().runs;
+  return runs.empty() ? string.origin() : origin_in_runs(runs, byte);
+}
 
 // A new kString from a function of its pieces, origin kept: fn(std::string_view) -> std::string.
 template <class F>

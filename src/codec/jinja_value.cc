@@ -24,6 +24,15 @@ uint64_t hash_double(double value) {
   return std::hash<double>()(value);
 }
 
+uint64_t hash_of_text(std::string_view text) {
+  return std::hash<std::string_view>()(text);
+}
+
+// Where the search for a key of a dict begins.
+size_t first_place(uint64_t hash, size_t mask) {
+  return (hash * 0x9E3779B97F4A7C15ull >> 20) & mask;
+}
+
 bool same_number(const Value& a, const Value& b) {
   if (a.is(Kind::kBigInt) || b.is(Kind::kBigInt)) {
     if (a.is(Kind::kFloat) || b.is(Kind::kFloat)) {
@@ -42,56 +51,24 @@ bool same_number(const Value& a, const Value& b) {
   return a.as_int() == b.as_int();
 }
 
-// What waits while another object is being deleted on this thread.
-struct Waiting {
-  bool is_busy = false;
-  std::vector<Object*> objects;
-};
-
-Waiting& waiting() {
-  thread_local Waiting list;
-  return list;
-}
-
 }  // namespace
 
 void dispose(Object* object) noexcept {
-  Waiting& list = waiting();
-  if (list.is_busy) {
-    list.objects.push_back(object);
+  // What waits while another object is being deleted on this thread.
+  thread_local constinit std::vector<Object*>* waiting = nullptr;
+  if (waiting != nullptr) {
+    waiting->push_back(object);
     return;
   }
-  list.is_busy = true;
+  std::vector<Object*> objects;
+  waiting = &objects;
   delete object;
-  while (!list.objects.empty()) {
-    Object* next = list.objects.back();
-    list.objects.pop_back();
+  while (!objects.empty()) {
+    Object* next = objects.back();
+    objects.pop_back();
     delete next;
   }
-  list.is_busy = false;
-}
-
-Value::Value(Kind kind, Object* object, OriginId origin)
-    : kind_(kind), origin_(origin), bits_{.object = object} {}
-
-Value Value::none() {
-  Value value;
-  value.kind_ = Kind::kNone;
-  return value;
-}
-
-Value Value::boolean(bool flag) {
-  Value value;
-  value.kind_ = Kind::kBool;
-  value.bits_.integer = flag ? 1 : 0;
-  return value;
-}
-
-Value Value::integer(int64_t number) {
-  Value value;
-  value.kind_ = Kind::kInt;
-  value.bits_.integer = number;
-  return value;
+  waiting = nullptr;
 }
 
 Value Value::integer(const BigInt& number) {
@@ -101,13 +78,6 @@ Value Value::integer(const BigInt& number) {
   auto* object = new BigIntObject;
   object->value = number;
   return {Kind::kBigInt, object};
-}
-
-Value Value::real(double number) {
-  Value value;
-  value.kind_ = Kind::kFloat;
-  value.bits_.real = number;
-  return value;
 }
 
 Value Value::string(std::string text, OriginId origin) {
@@ -160,10 +130,6 @@ std::string UndefinedObject::message() const {
                                  : fmt::format("'{} object' has no attribute '{}'", owner, text);
   }
   return text;
-}
-
-std::string_view Value::text() const {
-  return as<StringObject>().bytes;
 }
 
 std::string_view type_name(const Value& value) {
@@ -228,7 +194,7 @@ uint64_t hash_of(const Value& value, int depth) {
     case Kind::kFloat:
       return hash_double(value.as_float());
     case Kind::kString:
-      return std::hash<std::string_view>()(value.text());
+      return hash_of_text(value.text());
     case Kind::kTuple: {
       uint64_t hash = 17;
       for (const Value& item : value.as<SequenceObject>().items) {
@@ -281,6 +247,9 @@ bool same_key(const Value& a, const Value& b, int depth) {
 }
 
 size_t DictObject::entry_of(const Value& key) const {
+  if (key.is(Kind::kString)) {
+    return entry_of(key.text());
+  }
   const uint64_t hash = hash_of(key);
   if (index_.empty()) {
     size_t i = 0;
@@ -293,21 +262,39 @@ size_t DictObject::entry_of(const Value& key) const {
   return place == 0 ? entries.size() : place - 1;
 }
 
+// The same for a string, which few dicts need a hash for.
+size_t DictObject::entry_of(std::string_view key) const {
+  const auto is_key = [&](const Value& name) {
+    return name.is(Kind::kString) && name.text() == key;
+  };
+  if (index_.empty()) {
+    size_t i = 0;
+    while (i < entries.size() && !is_key(entries[i].first)) {
+      ++i;
+    }
+    return i;
+  }
+  const size_t mask = index_.size() - 1;
+  size_t place = first_place(hash_of_text(key), mask);
+  while (index_[place] != 0 && !is_key(entries[index_[place] - 1].first)) {
+    place = (place + 1) & mask;
+  }
+  return index_[place] == 0 ? entries.size() : index_[place] - 1;
+}
+
 const Value* DictObject::find(const Value& key) const {
   const size_t found = entry_of(key);
   return found < entries.size() ? &entries[found].second : nullptr;
 }
 
 const Value* DictObject::find(std::string_view key) const {
-  if (!index_.empty()) {
-    return find(Value::string(std::string(key)));
-  }
-  for (const auto& [name, value] : entries) {
-    if (name.is(Kind::kString) && name.text() == key) {
-      return &value;
-    }
-  }
-  return nullptr;
+  const size_t found = entry_of(key);
+  return found < entries.size() ? &entries[found].second : nullptr;
+}
+
+Value* DictObject::find(std::string_view key) {
+  const size_t found = entry_of(key);
+  return found < entries.size() ? &entries[found].second : nullptr;
 }
 
 void DictObject::set(Value key, Value value) {
@@ -330,7 +317,7 @@ void DictObject::set(Value key, Value value) {
 // Where the key is in the index, or the empty place where it belongs.
 size_t DictObject::place_of(const Value& key, uint64_t hash) const {
   const size_t mask = index_.size() - 1;
-  size_t place = (hash * 0x9E3779B97F4A7C15ull >> 20) & mask;
+  size_t place = first_place(hash, mask);
   while (index_[place] != 0 && !same_key(entries[index_[place] - 1].first, key)) {
     place = (place + 1) & mask;
   }

@@ -36,6 +36,8 @@ enum class Kind : uint8_t {
   kObject,     // macros, functions, loop, cycler ...
 };
 
+inline constexpr size_t kKinds = static_cast<size_t>(Kind::kObject) + 1;
+
 // Base of everything that is counted. Counts are plain: a value belongs to one render on one
 // thread. An immortal object belongs to a template instead; its count is never touched, so that
 // several threads may render at once.
@@ -56,6 +58,9 @@ class Object {
   bool release() { return n_refs_ != kImmortal && --n_refs_ == 0; }
 
   void make_immortal() { n_refs_ = kImmortal; }
+
+  // Whether the one reference is all there is: whoever holds it may change the object.
+  [[nodiscard]] bool is_unique() const { return n_refs_ == 1; }
 
  private:
   static constexpr uint32_t kImmortal = ~uint32_t{0};
@@ -118,7 +123,8 @@ class Value {
   Value() : bits_{.integer = 0} {}
 
   // Takes over the reference of a new object.
-  Value(Kind kind, Object* object, OriginId origin = kTemplateOrigin);
+  Value(Kind kind, Object* object, OriginId origin = kTemplateOrigin)
+      : kind_(kind), origin_(origin), bits_{.object = object} {}
 
   Value(const Value& other) : kind_(other.kind_), origin_(other.origin_), bits_(other.bits_) {
     if (is_object()) {
@@ -131,10 +137,18 @@ class Value {
         origin_(other.origin_),
         bits_(other.bits_) {}
 
-  Value& operator=(Value other) noexcept {
-    std::swap(kind_, other.kind_);
-    std::swap(origin_, other.origin_);
-    std::swap(bits_, other.bits_);
+  Value& operator=(const Value& other) { return *this = Value(other); }
+
+  Value& operator=(Value&& other) noexcept {
+    // The old object goes last: the other value may be a part of it.
+    const bool had_object = is_object();
+    const Bits old = bits_;
+    kind_ = std::exchange(other.kind_, Kind::kMissing);
+    origin_ = other.origin_;
+    bits_ = other.bits_;
+    if (had_object && old.object->release()) {
+      dispose(old.object);
+    }
     return *this;
   }
 
@@ -144,11 +158,16 @@ class Value {
     }
   }
 
-  static Value none();
-  static Value boolean(bool value);
-  static Value integer(int64_t value);
+  static Value none() { return {Kind::kNone, Bits{.integer = 0}}; }
+
+  static Value boolean(bool value) { return {Kind::kBool, Bits{.integer = value ? 1 : 0}}; }
+
+  static Value integer(int64_t value) { return {Kind::kInt, Bits{.integer = value}}; }
+
   static Value integer(const BigInt& value);  // kInt where it fits
-  static Value real(double value);
+
+  static Value real(double value) { return {Kind::kFloat, Bits{.real = value}}; }
+
   static Value string(std::string text, OriginId origin = kTemplateOrigin);  // valid UTF-8
   static Value list(std::vector<Value> items, OriginId origin = kTemplateOrigin);
   static Value tuple(std::vector<Value> items);
@@ -204,6 +223,8 @@ class Value {
     Object* object;
   };
 
+  Value(Kind kind, Bits bits) : kind_(kind), bits_(bits) {}
+
   Kind kind_ = Kind::kMissing;
   OriginId origin_ = kTemplateOrigin;
   Bits bits_;
@@ -221,6 +242,10 @@ struct StringObject : Object {
   int64_t n_chars = -1;    // -1: not counted yet
   bool is_markup = false;  // made by the filters safe and escape
 };
+
+inline std::string_view Value::text() const {
+  return as<StringObject>().bytes;
+}
 
 struct BigIntObject : Object {
   BigInt value;
@@ -264,11 +289,13 @@ struct DictObject : Object {
   // The value of a key, or null. Errors: kInvalidArgument for a key that cannot be hashed.
   [[nodiscard]] const Value* find(const Value& key) const;
   [[nodiscard]] const Value* find(std::string_view key) const;
+  [[nodiscard]] Value* find(std::string_view key);
   void set(Value key, Value value);
 
  private:
   [[nodiscard]] size_t entry_of(const Value& key) const;  // entries.size() where there is none
   [[nodiscard]] size_t place_of(const Value& key, uint64_t hash) const;
+  [[nodiscard]] size_t entry_of(std::string_view key) const;
   void rebuild();
 
   std::vector<uint32_t>

@@ -225,6 +225,42 @@ TEST(Template, FreesLongChainsAndCycles) {
       "2");
 }
 
+// What a value grows in is nobody else's: jinja2's answers.
+TEST(Template, GrowsOnlyWhatNobodyElseHolds) {
+  EXPECT_EQ(render("{% set a = [1] %}{% set b = a %}{% set a = a + [2] %}{{ b }}{{ a }}"
+                   "{% set a = a + a %}{{ a }}{{ b }}"),
+            "[1][1, 2][1, 2, 1, 2][1]");
+  EXPECT_EQ(render("{% set ns = namespace(x=[1], s='a') %}{% set y = ns.x %}"
+                   "{% set ns.x = ns.x + [2] %}{% set ns.x = ns.x + ns.x %}{{ y }}{{ ns.x }}"
+                   "{% set ns.s = ns.s ~ ns.s ~ 'b' %}{% set ns.s = ns.s + ns.s %}{{ ns.s }}"),
+            "[1][1, 2, 1, 2]aabaab");
+  EXPECT_EQ(render("{% set ns = namespace(x=[1, 2]) %}{% for i in ns.x %}"
+                   "{% set ns.x = ns.x + [i] %}{% endfor %}{{ ns.x }}"),
+            "[1, 2, 1, 2]");
+  EXPECT_EQ(
+      render("{% set ns = namespace(x=[1]) %}{% macro f() %}{% set ns.x = [9] %}{% endmacro %}"
+             "{% set ns.x = ns.x + [f()] %}{{ ns.x }}"),
+      "[1, '']");
+  EXPECT_EQ(render("{% set ns = namespace(x=[1]) %}{% set ns.x = ns.x + [ns.x] %}{{ ns.x }}"),
+            "[1, [1]]");
+  EXPECT_EQ(render("{% macro g(t) %}{% set t = t + [1] %}{% set t = t + [2] %}{{ t }}{% endmacro %}"
+                   "{{ g(l) }}{{ g(l) }}{{ l }}",
+                   R"({"l":[0]})"),
+            "[0, 1, 2][0, 1, 2][0]");
+  EXPECT_EQ(error_of("{% set ns = namespace(x=[1]) %}{% set ns.x = ns.x + 'a' %}"),
+            "chat template, line 1: can only concatenate list (not \"str\") to list");
+}
+
+TEST(Template, GrowingTextsKeepTheirOrigins) {
+  EXPECT_THAT(spans_of("{% set ns = namespace(s='<') %}{% for m in messages %}"
+                       "{% set ns.s = ns.s + m.content %}{% set ns.s = ns.s ~ '|' ~ m.role %}"
+                       "{% endfor %}{{ '(' + ns.s + ')' }}",
+                       R"({"messages":[{"role":"a","content":"x"},{"role":"b","content":"y"}]})"),
+              ::testing::ElementsAre("template: (<", "message 0 content: x", "template: |",
+                                     "message 0 role: a", "message 1 content: y", "template: |",
+                                     "message 1 role: b", "template: )"));
+}
+
 TEST(Template, ReadsTenMegabytes) {
   const std::string text(10'000'000, 'x');
   EXPECT_EQ(render(text), text);

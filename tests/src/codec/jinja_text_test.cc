@@ -62,6 +62,28 @@ TEST(Text, CountsCharacters) {
     EXPECT_EQ(byte_of(text, i), bytes[i]);
   }
   EXPECT_EQ(char_before(text.text(), 10), 6u);
+  std::string long_text;
+  for (int64_t n = 0; n < 40; ++n) {  // every place within a word of eight bytes
+    EXPECT_EQ(count_chars(long_text), n);
+    long_text += n % 4 == 0 ? "\u00e9" : n % 4 == 1 ? "\u65e5" : n % 4 == 2 ? "z" : "\U0001F600";
+  }
+}
+
+TEST(Text, GoesOnWithATextThatWasGivenAway) {
+  TextBuilder out;
+  out.start_with(Value::string("ab", 3));
+  out.append("c", 3);
+  out.append("d");
+  Value text = out.take();
+  EXPECT_EQ(text.text(), "abcd");
+  EXPECT_EQ(text.origin(), 3u);
+  out.start_with(std::move(text));
+  out.append("e");
+  const auto runs = out.runs();
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs[0].end, 3u);
+  EXPECT_EQ(runs[1].end, 5u);
+  EXPECT_EQ(runs[1].origin, kTemplateOrigin);
 }
 
 TEST(Text, RefusesTooMuch) {
