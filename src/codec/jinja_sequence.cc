@@ -96,16 +96,24 @@ struct Characters {
   }
 };
 
-// The character at a byte of a kString.
-Value character(const Value& string, size_t at) {
+// The character at a byte of a kString, and the byte behind it.
+bool next_character(const Value& string, size_t& at, Value& item) {
   static Characters characters;
   const std::string_view text = string.text();
+  if (at >= text.size()) {
+    return false;
+  }
   const OriginId origin = origin_at(string, at);
   const auto byte = static_cast<unsigned char>(text[at]);
   if (byte < characters.objects.size()) {
-    return {Kind::kString, &characters.objects[byte], origin};
+    item = Value(Kind::kString, &characters.objects[byte], origin);
+    ++at;
+    return true;
   }
-  return Value::string(std::string(text.substr(at, char_size(text, at))), origin);
+  const size_t size = char_size(text, at);
+  item = Value::string(std::string(text.substr(at, size)), origin);
+  at += size;
+  return true;
 }
 
 }  // namespace
@@ -251,15 +259,8 @@ bool Iteration::next_of_dict(const DictObject& dict, ViewObject::Of of, Value& i
 bool Iteration::next(Value& item) {
   runtime_.charge(1);
   switch (iterable_.kind()) {
-    case Kind::kString: {
-      const std::string_view text = iterable_.text();
-      if (at_ >= text.size()) {
-        return false;
-      }
-      item = character(iterable_, at_);
-      at_ += char_size(text, at_);
-      return true;
-    }
+    case Kind::kString:
+      return next_character(iterable_, at_, item);
     case Kind::kList:
     case Kind::kTuple: {
       const auto& items = iterable_.as<SequenceObject>().items;
