@@ -454,7 +454,7 @@ int64_t n_descriptors() {
 }
 
 bool is_sanitized() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef FATHOM_SANITIZED
   return true;
 #else
   return false;
