@@ -50,6 +50,7 @@ struct BenchResult {
   Rates depth;  // reading what decode begins behind
   Bandwidth bandwidth;
   double peak_ops_per_s = 0;
+  double fed_tile_ops_per_s = 0;  // amx only
 };
 
 BenchResult measure(const BenchFlags& flags, api::Session& session) {
@@ -65,8 +66,13 @@ BenchResult measure(const BenchFlags& flags, api::Session& session) {
     result.depth.samples.push_back(static_cast<double>(flags.depth * flags.n_sequences) /
                                    seconds.prompts);
     probe.measure();
-    result.peak_ops_per_s = std::max(result.peak_ops_per_s,
-                                     measure_ops_per_s(session.threads(), session.dispatch().isa));
+    const Isa isa = session.dispatch().isa;
+    result.peak_ops_per_s =
+        std::max(result.peak_ops_per_s, measure_ops_per_s(session.threads(), isa));
+    if (isa == Isa::kAmx) {
+      result.fed_tile_ops_per_s =
+          std::max(result.fed_tile_ops_per_s, measure_fed_tile_ops_per_s(session.threads()));
+    }
   }
   result.bandwidth = probe.best();
   return result;
@@ -119,6 +125,9 @@ std::string bench_json(const BenchFlags& flags, api::Session& session, const Ben
       {"bandwidth",
        {{"bytes_per_s", result.bandwidth.bytes_per_s}, {"streams", result.bandwidth.streams}}},
       {"peak_ops_per_s", result.peak_ops_per_s}};
+  if (result.fed_tile_ops_per_s > 0) {
+    object["fed_tile_ops_per_s"] = result.fed_tile_ops_per_s;
+  }
   if (flags.depth > 0) {
     object["depth_tok_s"] = {{"mean", result.depth.mean()}, {"samples", result.depth.samples}};
   }
@@ -142,6 +151,10 @@ void print_result(const BenchFlags& flags, api::Session& session, const BenchRes
       "{} threads, {}; limits: reading {:.1f} GB/s ({} streams a thread), int8 {:.0f} GOP/s\n",
       session.threads().n_threads(), name_of(session.dispatch().isa),
       result.bandwidth.bytes_per_s * 1e-9, result.bandwidth.streams, result.peak_ops_per_s * 1e-9));
+  if (result.fed_tile_ops_per_s > 0) {
+    writer.write(
+        fmt::format("tiles loaded from L1: int8 {:.0f} GOP/s\n", result.fed_tile_ops_per_s * 1e-9));
+  }
   for (const Phase& phase : phases_of(flags, session, result)) {
     const bool is_prefill = phase.rates == &result.prefill;
     writer.write(fmt::format(

@@ -1,5 +1,5 @@
 // What this machine can do at most: bytes read per second and int8 operations per second.
-// Called by bench.cc. Read next: machine_limits.cc.
+// Called by bench.cc. Read next: peak_loops.h.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,14 @@ class BandwidthProbe {
   Bandwidth best_;
 };
 
-// int8 multiply-adds in registers, all threads, with the widest instructions of `isa` (a multiply
-// and an add count as two operations). The best of a few tries.
+// int8 multiply-adds a second in registers, all threads, with the instructions that the integer
+// kernels of `isa` use (peak_loops.h). The best of a few tries.
 double measure_ops_per_s(ThreadPool& threads, Isa isa);
 
-// The same for f32: a multiplication and an addition, each rounded, as the kernels of floats do it.
+// The same for the tiles of AMX with every operand loaded from L1; the session's kernels are amx.
+double measure_fed_tile_ops_per_s(ThreadPool& threads);
+
+// The same for f32, by fma as the kernels of floats do it.
 double measure_float_ops_per_s(ThreadPool& threads, Isa isa);
 
 }  // namespace fathom::app

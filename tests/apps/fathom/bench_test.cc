@@ -35,6 +35,8 @@ TEST(BenchTest, JsonAndTextHaveBothPhasesAndBothLimits) {
   EXPECT_GT(object["bandwidth"]["bytes_per_s"], 1e8);
   EXPECT_THAT((std::vector<int>{1, 2, 4, 8}), testing::Contains(object["bandwidth"]["streams"]));
   EXPECT_GT(object["peak_ops_per_s"], 1e8);
+  EXPECT_LT(object["peak_ops_per_s"], 1e15);  // a loop that was optimized away
+  EXPECT_EQ(object.contains("fed_tile_ops_per_s"), object["isa"] == "amx");
   const auto text = test::run_program(FATHOM_PROGRAM, {.arguments = base});
   for (const char* part : {"prefill", "decode", "tok/s", "GB/s", "GOP/s", "+-"}) {
     EXPECT_THAT(text.out, HasSubstr(part));
