@@ -234,13 +234,16 @@ void measure_attend(const KernelTable& table, fathom::PageType type, int head_di
 
 int main(int argc, char** argv) {
   const fathom::CpuFeatures features = fathom::detect_cpu();
-  fathom::Isa cap = fathom::Isa::kAmx;
+  fathom::Isa cap = fathom::kAutomaticIsa;
+  bool is_request = false;
   for (const fathom::Isa isa : fathom::kAllIsas) {
-    cap = argc > 1 && fathom::name_of(isa) == argv[1] ? isa : cap;
+    if (argc > 1 && fathom::name_of(isa) == argv[1]) {
+      cap = isa;
+      is_request = true;
+    }
   }
   const std::string only = argc > 2 ? argv[2] : "";
-  const auto dispatch =
-      fathom::kernels::make_dispatch(features, cap, cap != fathom::Isa::kAmx, false);
+  const auto dispatch = fathom::kernels::make_dispatch(features, cap, is_request, false);
   const KernelTable& table = dispatch.table;
   fmt::print("{}, {}, K = {}\n", features.model, fathom::name_of(dispatch.isa), kCols);
   fmt::print(

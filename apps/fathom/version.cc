@@ -28,7 +28,8 @@ const char* version() {
 }
 
 std::string version_text() {
-  const kernels::Dispatch dispatch = kernels::make_dispatch(detect_cpu(), Isa::kAmx, false, false);
+  const kernels::Dispatch dispatch =
+      kernels::make_dispatch(detect_cpu(), kAutomaticIsa, false, false);
 #if defined(__clang__)
   constexpr const char* kCompiler = "clang " __clang_version__;
 #else

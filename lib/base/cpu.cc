@@ -13,6 +13,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -83,7 +85,17 @@ CpuFeatures read_cpu() {
   return features;
 }
 
+bool ask_for_tiles() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;               // the state component's number
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 #elif defined(__aarch64__)
+
+bool ask_for_tiles() {
+  return false;
+}
 
 // The main id register, which the kernel lets a program read where HWCAP_CPUID says so.
 std::string core_name(unsigned long capabilities) {
@@ -114,6 +126,10 @@ CpuFeatures read_cpu() {
 
 CpuFeatures read_cpu() {
   return {};
+}
+
+bool ask_for_tiles() {
+  return false;
 }
 
 #endif
@@ -157,6 +173,11 @@ bool CpuFeatures::has(Isa isa) const {
 
 CpuFeatures detect_cpu() {
   return read_cpu();
+}
+
+bool request_tiles() {
+  static const bool kIsGranted = ask_for_tiles();
+  return kIsGranted;
 }
 
 Environment read_environment() {

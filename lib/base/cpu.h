@@ -15,6 +15,9 @@ enum class Isa { kScalar, kNeon, kDotprod, kI8mm, kAvx2, kAvx512, kVnni, kAmx };
 inline constexpr Isa kAllIsas[] = {Isa::kScalar, Isa::kNeon,   Isa::kDotprod, Isa::kI8mm,
                                    Isa::kAvx2,   Isa::kAvx512, Isa::kVnni,    Isa::kAmx};
 
+// The highest set that is taken without being asked for. AMX has to be: docs/DECISIONS.md, 25.
+inline constexpr Isa kAutomaticIsa = Isa::kVnni;
+
 // "scalar", "neon", "dotprod", "i8mm", "avx2", "avx512", "vnni", "amx"
 std::string_view name_of(Isa isa);
 
@@ -35,11 +38,16 @@ struct CpuFeatures {
 // Reads CPUID and XGETBV, or the auxiliary vector and the id register; no side effects.
 CpuFeatures detect_cpu();
 
+// Asks the operating system, once in a process, to let all its threads use the tiles of AMX:
+// without that their first use is an illegal instruction. False where it refuses or has none. Any
+// thread.
+bool request_tiles();
+
 // Variables of the environment that Fathom reads; all are listed by --help.
 struct Environment {
   bool has_isa_cap = false;
-  Isa isa_cap = Isa::kAmx;  // FATHOM_ISA
-  bool no_color = false;    // NO_COLOR
+  Isa isa_cap = kAutomaticIsa;  // FATHOM_ISA
+  bool no_color = false;        // NO_COLOR
 };
 
 // Error: kInvalidArgument for a value that is not one of the listed.

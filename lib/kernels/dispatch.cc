@@ -113,6 +113,9 @@ std::vector<KernelSet> built_sets() {
 #ifdef FATHOM_HAVE_VNNI
   sets.push_back({Isa::kVnni, fill_vnni});
 #endif
+#ifdef FATHOM_HAVE_AMX
+  sets.push_back({Isa::kAmx, fill_amx});
+#endif
   return sets;
 }
 
@@ -132,9 +135,10 @@ Dispatch make_dispatch(const CpuFeatures& features, Isa cap, bool cap_is_request
   std::vector<KernelSet> sets;
   for (const KernelSet& set : built_sets()) {
     built.push_back(set.isa);
-    if (features.has(set.isa)) {
+    const bool is_wanted = set.isa <= cap;
+    if (features.has(set.isa) && (set.isa != Isa::kAmx || !is_wanted || request_tiles())) {
       usable.push_back(set.isa);
-      if (set.isa <= cap) {
+      if (is_wanted) {
         sets.push_back(set);
       }
     }

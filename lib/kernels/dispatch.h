@@ -27,10 +27,10 @@ struct Dispatch {
   std::vector<std::string> messages;  // one line per entry that the self-test disabled
 };
 
-// The table for `features`, at most `cap`. With `self_test`, every entry that a set filled is run
-// on fixed data and compared with scalar; one that differs falls back to the next lower set.
-// Errors: kUnsupported when `cap_is_request` (FATHOM_ISA was given) and the machine or this build
-// lacks it; the message tells which.
+// The table for `features`, at most `cap`; a cap of amx asks for the tiles (base/cpu.h). With
+// `self_test`, every entry that a set filled is run on fixed data and compared with scalar; one
+// that differs falls back to the next lower set. Errors: kUnsupported when `cap_is_request`
+// (FATHOM_ISA was given) and the machine or this build lacks it; the message tells which.
 Dispatch make_dispatch(const CpuFeatures& features, Isa cap, bool cap_is_request, bool self_test);
 
 // An instruction set: what it is called and how it overwrites the entries it has.

@@ -10,6 +10,7 @@ namespace fathom::kernels {
 void fill_avx2(KernelTable& table);
 void fill_avx512(KernelTable& table);
 void fill_vnni(KernelTable& table);
+void fill_amx(KernelTable& table);
 void fill_neon(KernelTable& table);
 void fill_dotprod(KernelTable& table);
 void fill_i8mm(KernelTable& table);

@@ -181,7 +181,8 @@ std::vector<std::pair<std::string, SessionOptions>> other_sessions(const Session
   }
   const CpuFeatures cpu = detect_cpu();
   for (const Isa other : kAllIsas) {
-    if (other != isa && cpu.has(other)) {
+    const bool has_permission = other != Isa::kAmx || request_tiles();
+    if (other != isa && cpu.has(other) && has_permission) {
       sessions.emplace_back(std::string(name_of(other)), base);
       sessions.back().second.isa_cap = other;
     }

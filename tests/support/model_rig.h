@@ -150,7 +150,7 @@ inline GgufBuilder tiny_gguf(const TinySizes& s) {
 
 struct RigOptions {
   int n_threads = 1;
-  Isa isa = Isa::kAmx;  // cap
+  Isa isa = kAutomaticIsa;  // cap
   bool as_f32 = false;
   PageType page_type = PageType::kBF16;
   int64_t n_pages = 64;

@@ -144,6 +144,13 @@ struct Avx512 {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
 
+  // 32 floats that bf16 holds exactly, as bf16.
+  static void store_bf16(void* p, F low, F high) {
+    const __m256i halves[2] = {_mm512_cvtepi32_epi16(shr<16>(bits(low))),
+                               _mm512_cvtepi32_epi16(shr<16>(bits(high)))};
+    __builtin_memcpy(p, halves, sizeof halves);
+  }
+
   static I load_u8_int(const void* p) {
     return _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
   }

@@ -243,7 +243,7 @@ class FloatGemm {
     }
   }
 
- private:
+ protected:
   const MatmulArgs& a_;
   WeightSteps panel_ = {};
   int64_t row_ = 0;

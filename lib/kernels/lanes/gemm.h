@@ -86,6 +86,36 @@ class PanelProduct {
     }
   }
 
+  // For lanes/tile_gemm.h: block b of the segment, rows m .. of the chunk (32 codes each), vector n
+  // of the panel (8 steps of 4 k, kVectors vectors apart).
+  const int8_t* rows_at(int b, int m) const {
+    return a_.rows.q + ((block_ + b) * a_.rows.n_rows + row_ + m) * quant::kBlockK;
+  }
+
+  const std::byte* codes_at(int b, int n) const { return codes_ + (b * 8 * kVectors + n) * 64; }
+
+  int n_blocks() const { return n_blocks_; }
+
+  // f[r] and the term of block b for row m + r, from products [kR][16]: sums of code * q.
+  template <int kR>
+  [[gnu::always_inline]] void add_products(int b, int n, int m, const int32_t* products,
+                                           F (&f)[kR]) const noexcept {
+    static_assert(kHalves == 1);
+    const int at = (b * kVectors + n) * 16;
+    const int64_t slot = (block_ + b) * a_.rows.n_rows + row_ + m;
+    const float* const d = a_.rows.d + slot;
+    const float* const ds = kOwnSums ? sums_ + b * kChunk + m : a_.rows.ds + slot;
+    const int32_t* const start = starts_ + b * kChunk + m;
+    const F sw = L::load(scales_ + at);
+    const F extra = L::load(extras_ + at);
+    unroll<kR>([&](auto row) __attribute__((always_inline)) {
+      constexpr int kRow = decltype(row)::value;
+      const auto s = L::add_int(L::load_int(products + 16 * kRow),
+                                L::set1_int(kHasZero ? start[kRow] : kMagicBits));
+      f[kRow] = add_term(at, s, sw, extra, d[kRow], ds[kRow], f[kRow]);
+    });
+  }
+
  private:
   float* floats_at(int offset) const { return reinterpret_cast<float*>(a_.scratch + offset); }
 
@@ -103,15 +133,21 @@ class PanelProduct {
       const F sw = L::load(scales_ + at);
       const F extra = L::load(extras_ + at);
       for (int m = 0; m < kR; ++m) {
-        const F sum = L::from_bits(dots.finish(n, m, start_of_row(m)));
-        const F q_sum = L::set1(kHasZeros ? ds[m] : 0.0F);
-        f[n][m] =
-            L::fma(rounded_product<L, kConversion>(sum, sw, extra, q_sum), L::set1(d[m]), f[n][m]);
-        if constexpr (kHasMin) {
-          f[n][m] = L::fma(L::load(offsets_ + at), L::set1(ds[m]), f[n][m]);
-        }
+        const auto sum = dots.finish(n, m, start_of_row(m));
+        f[n][m] = add_term(at, sum, sw, extra, d[m], ds[m], f[n][m]);
       }
     }
+  }
+
+  // f and the term of scale group `at` from the bits of S.
+  [[gnu::always_inline]] F add_term(int at, typename L::I s, F sw, F extra, float d, float ds,
+                                    F f) const noexcept {
+    const F q_sum = L::set1(kHasZeros ? ds : 0.0F);
+    f = L::fma(rounded_product<L, kConversion>(L::from_bits(s), sw, extra, q_sum), L::set1(d), f);
+    if constexpr (kHasMin) {
+      f = L::fma(L::load(offsets_ + at), L::set1(ds), f);
+    }
+    return f;
   }
 
  protected:

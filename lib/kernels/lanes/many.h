@@ -17,6 +17,12 @@ inline constexpr int kMaxGroups = 4;
 // less than the 256 rows of a unit of ops (a second chunk would widen the panel again).
 inline constexpr int kChunkRows = 264;
 
+// A segment's sum joins the total at `to`.
+template <class L>
+[[gnu::always_inline]] inline void add_segment(typename L::F f, bool is_first, float* to) {
+  L::store(to, L::add(is_first ? L::zero() : L::load(to), f));
+}
+
 // The panel's segment times rows m .. m + kR - 1 of the chunk, added to their sums at c.
 // Not inlined: types of one kind share it.
 template <class Product, int kR>
@@ -32,14 +38,14 @@ template <class Product, int kR>
   product.template multiply<kR>(m, f);
   for (int n = 0; n < kVectors; ++n) {
     for (int i = 0; i < kR; ++i) {
-      float* const to = c + ((m + i) * kVectors + n) * 16;
-      L::store(to, L::add(is_first ? L::zero() : L::load(to), f[n][i]));
+      add_segment<L>(f[n][i], is_first, c + ((m + i) * kVectors + n) * 16);
     }
   }
 }
 
 // Gemm: kVectors, kRows, kChunk, kScratchUsed, begin_segment(), load_panel(), and a Product with
-// multiply<rows>(). A Gemm with add_tiles() does the first rows of a panel itself.
+// multiply<rows>(). A Gemm with add_tiles() (lanes/tile_gemm.h) does the first rows of a panel
+// itself.
 template <class Gemm>
 [[gnu::flatten, gnu::noinline]] void run_many(const MatmulArgs& a) noexcept {
   using L = typename Gemm::L;

@@ -1,12 +1,18 @@
 // Every matrix product of every instruction set of this CPU gives the bits of the scalar one.
-// Read next: kernels/scalar/matmul.cc, lib/kernels/lanes/gemv.h, gemm.h.
+// Read next: kernels/scalar/matmul.cc, lib/kernels/lanes/gemv.h, gemm.h. The products of tiles run
+// on every machine: modelled, and, where the CPU has AVX-512 VNNI but no AMX, as they are compiled
+// with every tile instruction caught.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "lib/kernels/isa_tables.h"
+#include "lib/kernels/model_tile_table.h"
+#include "lib/kernels/tile_trap.h"
 #include "quant/packed.h"
+#include "quant/packed_block.h"
 
 namespace fathom::kernels {
 
@@ -15,6 +21,7 @@ namespace {
 using isa_test::AlignedBytes;
 using isa_test::first_difference;
 using isa_test::IsaTable;
+using isa_test::TileTrap;
 using isa_test::Values;
 using quant::kBlockK;
 using quant::kGroupRows;
@@ -186,7 +193,24 @@ class MatmulIsaTest : public testing::TestWithParam<DType> {
     }
   }
 
-  std::vector<IsaTable> tables_ = isa_test::tables_of_this_cpu();
+  // The sets of this CPU and modelled tiles; amx as compiled, caught, in place of a missing one.
+  std::vector<IsaTable> make_tables() {
+    std::vector<IsaTable> tables = isa_test::tables_of_this_cpu();
+    tables.push_back({"modelled tiles", isa_test::model_tile_table()});
+    const CpuFeatures features = detect_cpu();
+    for (const KernelSet& set : built_sets()) {
+      if (set.isa == Isa::kAmx && features.vnni && !features.amx && TileTrap::kIsPossible) {
+        trap_.emplace();
+        KernelTable table = make_dispatch(features, Isa::kVnni, false, false).table;
+        set.fill(table);
+        tables.push_back({"amx, caught", table});
+      }
+    }
+    return tables;
+  }
+
+  std::optional<TileTrap> trap_;
+  std::vector<IsaTable> tables_ = make_tables();
   KernelTable scalar_ = scalar_table();
   AlignedBytes scratch_{kMatmulScratchBytes};
   Values values_{20240611};
@@ -217,6 +241,25 @@ TEST_P(MatmulIsaTest, EveryNumberOfRows) {
 TEST_P(MatmulIsaTest, MoreRowsThanOneChunk) {
   compare({3, 256, 263});
   compare({2, 512, 260});
+  compare({3, 768, 97});
+}
+
+// 16 rows are a tile; a block, an odd number of them, a segment and a block, three segments.
+TEST_P(MatmulIsaTest, WholeTilesOfRows) {
+  const bool is_super = is_super_block(GetParam());
+  for (const int64_t n_blocks : {1, 5, 17, 33}) {
+    const int64_t n_cols = (is_super ? (n_blocks + 7) / 8 * 8 : n_blocks) * kBlockK;
+    compare({1, n_cols, 16});
+    compare({2, n_cols, 37});
+    compare({3, n_cols, 32, true});
+  }
+  compare({4, 768, 49});
+  compare({4, 256, 16, true});
+  if (trap_) {
+    const bool has_tiles = GetParam() == DType::kBF16 ||
+                           (GetParam() != DType::kF32 && quant::group_k_of(GetParam()) == kBlockK);
+    EXPECT_EQ(TileTrap::count() > 1000, has_tiles) << TileTrap::count();
+  }
 }
 
 TEST_P(MatmulIsaTest, EveryNumberOfGroups) {

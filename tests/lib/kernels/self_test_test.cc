@@ -1,13 +1,16 @@
 // One flipped bit in one entry must break equality and be caught by the self-test.
 #include "kernels/self_test.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 
 #include "kernels/dispatch.h"
 #include "kernels/probe.h"
+#include "lib/kernels/tile_trap.h"
 
 namespace fathom::kernels {
 namespace {
@@ -118,6 +121,21 @@ TEST(SelfTest, DisablesTheEntryAndSaysSo) {
   EXPECT_EQ(dispatch.messages.front(),
             "kernel matmul_few.Q4_K: vnni differs from scalar in the self-test and is disabled; "
             "using scalar");
+}
+
+// The compiled kernels of amx, with every tile instruction caught where the CPU has none.
+TEST(SelfTest, TilesPassItAndAreTaken) {
+  const CpuFeatures features = detect_cpu();
+  const std::vector<KernelSet> sets = built_sets();
+  if (!features.vnni || features.amx || sets.back().isa != Isa::kAmx) {
+    GTEST_SKIP() << "the CPU lacks AVX-512 VNNI, or has AMX itself (then Dispatch.* run on it)";
+  }
+  const isa_test::TileTrap trap;
+  const Dispatch dispatch = overlay_sets(sets, true);
+  EXPECT_THAT(dispatch.messages, testing::IsEmpty());
+  const auto n_tiles = std::ranges::count(dispatch.entries, Isa::kAmx, &EntryReport::set);
+  EXPECT_EQ(n_tiles, 13);  // products of many rows: BF16, and scale groups of 32 k
+  EXPECT_GT(isa_test::TileTrap::count(), 12 * 8);
 }
 
 TEST(SelfTest, WithoutItTheHighestSetStays) {
