@@ -59,6 +59,12 @@ TEST(Cpu, LaterSetsContainEarlierOnes) {
   EXPECT_EQ(features.has(Isa::kAmx), features.amx);
 }
 
+TEST(Cpu, TilesAreGrantedOnlyWhereTheyAre) {
+  const bool is_granted = request_tiles();
+  EXPECT_EQ(request_tiles(), is_granted);
+  EXPECT_TRUE(!is_granted || detect_cpu().amx);
+}
+
 #if defined(__aarch64__)
 
 // The four bits of a register from `first` on: 0 without the feature.
