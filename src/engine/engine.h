@@ -1,6 +1,6 @@
 // The step loop: schedule, fill the batch, one forward pass, sample, publish.
 // Called by api/generator, api/engine_thread. Read next: engine/roster.h, engine/scheduler.h,
-// engine/batch.h, model/model.h.
+// engine/batch.h, engine/advance.cc, model/model.h.
 #pragma once
 
 #include <atomic>
@@ -68,6 +68,8 @@ class Engine {
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  [[nodiscard]] const EngineOptions& options() const { return options_; }
 
   // What the constructor takes from the scratch pool.
   static size_t scratch_bytes(int64_t n_vocab, const EngineOptions& options);

@@ -28,6 +28,8 @@ struct Request {
   double deadline_s = 0;            // from submission to the last token; 0: none
   double queue_timeout_s = 0;       // from submission to admission; 0: none
   int64_t min_tokens = 0;           // no end token is drawn before so many tokens
+  bool context_shift = false;       // a full context does not end it, see Sequence::shift
+  int64_t n_keep = 0;               // first tokens of the prompt that a shift leaves
   int n_prompt_logprobs = -1;       // -1: none; k: of each token of the prompt, and the k best
 };
 
@@ -58,6 +60,7 @@ struct Usage {
   double decode_s = 0;            // from the first token to the last
   int64_t rows_after_prompt = 0;  // rows computed for steps after the first token
   double queue_s = 0;             // from submission to the first admission
+  int64_t n_shifts = 0;           // times the context was full and its middle was dropped
   int64_t n_preemptions = 0;      // times its pages went to others and were computed again
   kv::CacheEnd cache_end = kv::CacheEnd::kOff;  // why cached_tokens is not more
 };

@@ -47,6 +47,13 @@ void check_fields(const Request& request, const RequestLimits& limits) {
     refuse(fmt::format("min_tokens is {}, more than max_tokens, which is {}", request.min_tokens,
                        request.max_tokens));
   }
+  if (request.context_shift && request.max_tokens < 0) {
+    refuse("context_shift needs max_tokens: without it nothing would end the answer");
+  }
+  if (request.n_keep < 0 || request.n_keep >= limits.context) {
+    refuse(fmt::format("n_keep is {}; allowed: 0 to {}, less than the context", request.n_keep,
+                       limits.context - 1));
+  }
   if (std::abs(int64_t{request.priority}) > kMostPriority) {
     refuse(fmt::format("priority is {}; allowed: {} to {}", request.priority, -kMostPriority,
                        kMostPriority));

@@ -2,6 +2,7 @@
 // Called by engine/engine, engine/page_keeper, engine/batch. Read next: kv/page_table.h.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -34,14 +35,20 @@ class Sequence {
 
   [[nodiscard]] TextSink& sink() { return *sink_; }
 
-  // Prompt and generated ids; the last generated one is not computed yet.
+  // What the model sees: prompt and generated ids, without those that shifts have dropped. The last
+  // generated one is not computed yet.
   [[nodiscard]] const std::vector<int32_t>& tokens() const { return tokens_; }
 
   [[nodiscard]] int64_t n_tokens() const { return static_cast<int64_t>(tokens_.size()); }
 
   [[nodiscard]] int64_t n_prompt() const { return static_cast<int64_t>(request_.prompt.size()); }
 
-  [[nodiscard]] int64_t n_generated() const { return n_tokens() - n_prompt(); }
+  // All of them, dropped ones too.
+  [[nodiscard]] const std::vector<int32_t>& history() const {
+    return n_dropped_ > 0 ? history_ : tokens_;
+  }
+
+  [[nodiscard]] int64_t n_generated() const { return std::ssize(history()) - n_prompt(); }
 
   // Prompt and all that may be generated: frozen at submission, chooses length-dependent ropes.
   [[nodiscard]] int64_t planned_length() const { return planned_length_; }
@@ -82,13 +89,37 @@ class Sequence {
     return *sampler_;
   }
 
-  void append(int32_t id) { tokens_.push_back(id); }
+  void append(int32_t id) {
+    tokens_.push_back(id);
+    if (n_dropped_ > 0) {
+      history_.push_back(id);
+    }
+  }
+
+  // Makes room in a context that is full: drops half of the tokens behind the first n_keep of the
+  // prompt. Those left get new positions, so that all are to be computed again: the answer goes on
+  // as it would behind them alone, whatever the architecture.
+  //
+  //   [ n_keep | dropped ....... | kept ........ ]      ->  [ n_keep | kept ........ ]
+  void shift(int64_t context) {
+    const int64_t keep = std::min(request_.n_keep, n_prompt());
+    const int64_t n_drop = std::max<int64_t>(1, (context - keep) / 2);
+    if (n_dropped_ == 0) {
+      history_ = tokens_;
+    }
+    n_dropped_ += n_drop;
+    tokens_.erase(tokens_.begin() + keep, tokens_.begin() + keep + n_drop);
+    key_ = kv::PrefixKey(key_.scope());
+    ++usage.n_shifts;
+  }
 
  private:
   RequestId id_;
   Request request_;
   TextSink* sink_;
   std::vector<int32_t> tokens_;
+  std::vector<int32_t> history_;  // of one that has shifted
+  int64_t n_dropped_ = 0;
   kv::PageTable pages_;
   kv::PrefixKey key_;
   std::optional<sample::Sampler> sampler_;

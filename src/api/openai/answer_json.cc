@@ -3,6 +3,7 @@
 // "chunk".
 #include "api/openai/answer_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -71,7 +72,15 @@ void add_end(const ChoiceNews& news, Json& choice) {
   choice["finish_reason"] = news.end ? Json(engine::name_of(news.end->reason)) : Json();
   if (news.end) {
     choice["stop_reason"] = stop_reason(*news.end);
+    if (news.end->usage.n_shifts > 0) {
+      choice["context_shifts"] = news.end->usage.n_shifts;
+    }
   }
+}
+
+// Tokens of the context were dropped while this choice was made.
+bool has_shifted(const ChoiceNews& news) {
+  return news.end && news.end->usage.n_shifts > 0;
 }
 
 void add_ids(const ChoiceNews& news, Json& choice) {
@@ -205,6 +214,9 @@ std::string AnswerJson::whole(std::span<const ChoiceNews> choices, const AnswerU
   answer["choices"] = std::move(list);
   answer["usage"] = usage_json(usage);
   add_notes(facts_, answer);
+  if (std::ranges::any_of(choices, has_shifted)) {
+    answer["truncated"] = true;
+  }
   return dump(answer);
 }
 
@@ -225,6 +237,9 @@ void AnswerJson::append_events(size_t choice, const ChoiceNews& news, std::strin
   if (news.end) {
     Json event = maker.chunk(Json::object(), "", nullptr);
     add_end(news, event["choices"][0]);
+    if (has_shifted(news)) {
+      event["truncated"] = true;
+    }
     append_event(event, out);
   }
 }

@@ -57,6 +57,8 @@ constexpr auto kFields = std::to_array<Field>({
     {"stop", kAnswers, kUsed, kTexts, 0, 64, "none", "Texts that end the answer, which stops before them"},
     {"stop_token_ids", kAnswers, kUsed, kIds, 0, 1024, "[]", "Further token ids that end the answer"},
     {"include_stop_str_in_output", kAnswers, kUsed, kBool, 0, 0, "false", "Keep the text that ended the answer at its end"},
+    {"context_shift", kAnswers, kUsed, kBool, 0, 0, "false", "Go on when the context is full: the older half of the tokens behind n_keep is dropped; with max_tokens only"},
+    {"n_keep", kAnswers, kUsed, kInteger, 0, kMost, "0", "With context_shift: so many first tokens of the prompt are never dropped"},
     {"ignore_eos", kAnswers, kUsed, kBool, 0, 0, "false", "The model's own end tokens end nothing"},
     // How tokens are drawn.
     {"n", kAnswers, kUsed, kInteger, 1, 128, "1", "Choices for each prompt, which is computed once"},

@@ -92,6 +92,13 @@ void check_together(const AnswerRequest& request, const Body& body) {
                     "max_tokens is 0, which leaves nothing to answer without echo or "
                     "prompt_logprobs; expected 1 and more");
   }
+  if (request.context_shift && request.max_tokens < 0) {
+    refuse_together("context_shift",
+                    "context_shift needs max_tokens: without it nothing would end the answer");
+  }
+  if (body.has("n_keep") && !request.context_shift) {
+    refuse_together("n_keep", "n_keep needs \"context_shift\": true");
+  }
   if (request.max_tokens >= 0 && request.min_tokens > request.max_tokens) {
     refuse_together("min_tokens", fmt::format("min_tokens {} is above max_tokens {}",
                                               request.min_tokens, request.max_tokens));
@@ -141,6 +148,8 @@ AnswerRequest parse_answer_request(std::string_view text, Route route, const Def
   request.stop_ids = body.ids("stop_token_ids");
   request.include_stop = body.flag("include_stop_str_in_output", false);
   request.ignore_eos = body.flag("ignore_eos", false);
+  request.context_shift = body.flag("context_shift", false);
+  request.n_keep = body.integer("n_keep", 0);
   request.n_choices = body.integer("n", 1);
   if (body.has("seed")) {
     request.seed = body.integer("seed", 0);

@@ -38,6 +38,8 @@ struct AnswerRequest {
   std::vector<int32_t> stop_ids;
   bool include_stop = false;
   bool ignore_eos = false;
+  bool context_shift = false;
+  int64_t n_keep = 0;
 
   int64_t n_choices = 1;
   std::optional<int64_t> seed;

@@ -40,6 +40,14 @@ TEST(RequestCheck, FieldsOutOfRangeAreNamed) {
   expect_refused([](Request& r) { r.max_tokens = -2; }, {"max_tokens", "-2"});
   expect_refused([](Request& r) { r.min_tokens = -1; }, {"min_tokens", "-1"});
   expect_refused([](Request& r) { r.min_tokens = 11; }, {"min_tokens", "11", "max_tokens", "10"});
+  expect_refused([](Request& r) { r.n_keep = -1; }, {"n_keep", "-1", "0 to 255"});
+  expect_refused([](Request& r) { r.n_keep = 256; }, {"n_keep", "256", "0 to 255"});
+  expect_refused(
+      [](Request& r) {
+        r.context_shift = true;
+        r.max_tokens = -1;
+      },
+      {"context_shift", "max_tokens"});
   expect_refused([](Request& r) { r.priority = 1'000'001; }, {"priority", "1000001"});
   expect_refused([](Request& r) { r.priority = std::numeric_limits<int>::min(); }, {"priority"});
   expect_refused([](Request& r) { r.deadline_s = -1; }, {"deadline_s", "-1"});

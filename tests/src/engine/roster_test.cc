@@ -285,6 +285,22 @@ TEST(Roster, ChoicesSurviveEveryShortage) {
   }
 }
 
+// More choices than seats: the later ones run as seats become free, and take the prompt's pages
+// from the cache. Without one they compute it again, to the same bits.
+TEST(Roster, ChoicesBeyondTheSeatsShareThePromptsPages) {
+  for (const bool prefix_cache : {true, false}) {
+    ToyBench bench({.max_batched_tokens = 64, .max_sequences = 2, .prefix_cache = prefix_cache});
+    const Request request = toy_request(100, 7, 10);
+    Choices choices(6);
+    bench.engine.submit_choices(request, choices.pointers);
+    EXPECT_TRUE(bench.run());
+    choices.expect_answers(request, 10);
+    const int64_t again = prefix_cache ? 100 - kPageTokens : 100;
+    EXPECT_EQ(bench.engine.stats().n_prompt_rows, 100 + 4 * again);
+    EXPECT_EQ(choices.sinks[5].usage.cached_tokens, prefix_cache ? kPageTokens : 0);
+  }
+}
+
 // The leader ends before its prompt is computed: the others go on without it.
 TEST(Roster, ChoicesOutliveTheirLeader) {
   ToyBench bench({.max_batched_tokens = 32, .max_sequences = 3});

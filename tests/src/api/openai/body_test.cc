@@ -63,7 +63,7 @@ TEST(BodyTest, PromptsAreTextsOrIdsOrListsOfThem) {
   }
 }
 
-TEST(BodyTest, WrongValuesAreRefusedByTheirField) {
+TEST(BodyTest, WrongValuesAreRefusedByTheirField) {  // C29
   const std::pair<const char*, std::vector<const char*>> wrong[] = {
       {"n", {"0", "-1", "1000000000", "1.5", "\"2\"", "[1]"}},
       {"max_tokens", {"-5", "\"10\"", "0", "1e3", "99999999999999999999"}},
@@ -86,6 +86,8 @@ TEST(BodyTest, WrongValuesAreRefusedByTheirField) {
       {"tools", {"{}"}},
       {"chat_template_kwargs", {"[]"}},
       {"cache_salt", {"\"\""}},
+      {"n_keep", {"-2", "1.5", "\"4\""}},
+      {"context_shift", {"1"}},
       {"repetition_penalty", {"0"}},
   };
   for (const auto& [name, values] : wrong) {
@@ -95,7 +97,7 @@ TEST(BodyTest, WrongValuesAreRefusedByTheirField) {
   }
 }
 
-TEST(BodyTest, TooManyAndTooLongTextsAreRefused) {
+TEST(BodyTest, TooManyAndTooLongTextsAreRefused) {  // C29
   std::string many = "[\"x\"";
   for (int i = 0; i < 10000; ++i) {
     many += ",\"x\"";
@@ -110,7 +112,7 @@ TEST(BodyTest, TooManyAndTooLongTextsAreRefused) {
 }
 
 TEST(BodyTest, UnknownFieldsAreRefusedByName) {
-  for (const char* name : {"id_slot", "n_discard", "n_keep", "temprature", "slot", "filename"}) {
+  for (const char* name : {"id_slot", "n_discard", "temprature", "slot", "filename"}) {
     refuse_member(name, "1");
     refuse_member(name, "null");
   }
@@ -118,7 +120,7 @@ TEST(BodyTest, UnknownFieldsAreRefusedByName) {
   refuse_member("messages", "[]", kCompletions);
 }
 
-TEST(BodyTest, BrokenJsonIsRefused) {
+TEST(BodyTest, BrokenJsonIsRefused) {  // C29
   EXPECT_EQ(refused("", "not JSON"), "");
   EXPECT_EQ(refused("{\"n\":", "byte"), "n");
   EXPECT_EQ(refused("[]", "expected a JSON object"), "");

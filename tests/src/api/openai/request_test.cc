@@ -51,7 +51,7 @@ TEST(RequestTest, SilenceMeansOpenAisDefaults) {
   EXPECT_TRUE(completion("").add_special);
 }
 
-TEST(RequestTest, NullIsSilence) {
+TEST(RequestTest, NullIsSilence) {  // C29
   const AnswerRequest request =
       chat(R"("n":null,"seed":null,"temperature":null,"max_tokens":null,"stop":null,"tools":null,)"
            R"("stream":null,"logit_bias":null,"stream_options":null,"lora":null,"user":null)");
@@ -104,6 +104,9 @@ TEST(RequestTest, WhatCannotGoTogetherIsRefused) {
   EXPECT_EQ(param_of([] { completion("\"max_tokens\":0"); }), "max_tokens");
   EXPECT_EQ(completion("\"max_tokens\":0,\"echo\":true").max_tokens, 0);
   EXPECT_EQ(param_of([] { chat("\"max_tokens\":3,\"min_tokens\":4"); }), "min_tokens");
+  EXPECT_EQ(param_of([] { chat("\"context_shift\":true"); }), "context_shift");
+  EXPECT_EQ(param_of([] { chat("\"max_tokens\":3,\"n_keep\":4"); }), "n_keep");
+  EXPECT_EQ(completion("\"context_shift\":true,\"n_keep\":4").n_keep, 4);
   EXPECT_EQ(param_of([] { parse_answer_request("{}", kChat, {}); }), "messages");
   EXPECT_EQ(param_of([] { parse_answer_request("{}", kCompletions, {}); }), "prompt");
   EXPECT_EQ(param_of([] { parse_answer_request("{\"prompt\":null}", kCompletions, {}); }),
