@@ -21,7 +21,7 @@ ONLY_IN = {
     "pcre2": r"src/codec/.*\.cc",
     "utf8proc": r"src/codec/.*\.cc",
     "boost/": r"src/api/http/.*",
-    "openssl/": r"src/api/http/.*\.cc",
+    "openssl/": r"src/api/(http/.*|content_id|load_socket)\.cc",
     "prometheus/": r"src/api/.*\.cc",
     "CLI/": r"apps/fathom/\w+\.cc",
     "fmt/": r".*",

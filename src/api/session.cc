@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "api/content_id.h"
 #include "api/overrides.h"
 #include "base/check.h"
 #include "base/cpu.h"
@@ -245,6 +246,7 @@ struct Session::Parts {
   void find_end_tokens();
   void open_pools();
   void open_weights();
+  void name_contents(engine::EngineOptions& settings) const;
   void open_engine();
 };
 
@@ -297,6 +299,20 @@ void Session::Parts::open_weights() {
   figures.load_s = seconds_since(start);
 }
 
+// Pages that are kept for later prompts are those of these very weights.
+void Session::Parts::name_contents(engine::EngineOptions& settings) const {
+  if (!settings.prefix_cache) {
+    return;
+  }
+  settings.model_id = model_content_id(*forecast->file);
+  std::vector<AppliedAdapter> applied;
+  for (size_t i = 0; i < options.adapters.size(); ++i) {
+    applied.push_back({forecast->adapters[i].get(), options.adapters[i].folder,
+                       options.adapters[i].scale, options.merge_adapters});
+  }
+  settings.adapter_id = adapter_content_id(applied);
+}
+
 void Session::Parts::open_engine() {
   const xray::PlanInput& input = forecast->input;
   kv_pool->populate();
@@ -315,6 +331,7 @@ void Session::Parts::open_engine() {
   }
   model = std::make_unique<model::Model>(*weights, *used, *pages, *scratch_pool, input.limits);
   engine::EngineOptions engine_settings = engine_options(options, input.context);
+  name_contents(engine_settings);
   engine = std::make_unique<engine::Engine>(*model, *exec, *pages, *scratch_pool, engine_settings);
   if (!options.use_kv_cache) {
     engine_settings.use_kv_cache = true;
