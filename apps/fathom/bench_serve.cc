@@ -27,6 +27,7 @@ constexpr const char* kFooter = R"(Examples:
   fathom bench serve http://localhost:8080 --clients 1,4,16,64 --html report.html
   fathom bench serve http://localhost:8080 --rate 0.5,1,2 --prompt-words 50-500 --max-tokens 16-256
   fathom bench serve http://localhost:8080 --chat --shared-words 700 --clients 64
+  fathom bench serve https://host --ca-file ca.pem
 
 Any server with OpenAI's streamed completions will do; an API key is taken from OPENAI_API_KEY.)";
 
@@ -37,6 +38,8 @@ struct BenchServeFlags {
   std::string prompt_words = "230";
   std::string max_tokens = "128";
   std::string html_path;
+  std::string ca_path;
+  bool insecure = false;
   bool as_json = false;
   api::LoadPlan plan;
 };
@@ -126,6 +129,11 @@ std::vector<api::LoadFigures> run_levels(const BenchServeFlags& flags,
 int bench_serve(BenchServeFlags flags) {
   api::LoadPlan& plan = flags.plan;
   plan.target = api::parse_url(flags.url);
+  if (plan.target.is_https) {
+    plan.target.trust = api::open_trust(flags.ca_path, flags.insecure);
+  } else if (!flags.ca_path.empty() || flags.insecure) {
+    throw UsageError("--ca-file and --insecure are for https:// only");
+  }
   const char* key = std::getenv("OPENAI_API_KEY");
   plan.target.key = key != nullptr ? key : "";
   plan.prompt_words = parse_range(flags.prompt_words, "--prompt-words");
@@ -163,7 +171,8 @@ void add_bench_serve(CommandLine& bench, Command& command) {
   sub->waives("--model");
   auto flags = std::make_shared<BenchServeFlags>();
   const auto counts = in_range(1, 1'000'000);
-  sub->add_option("url", flags->url, "http://HOST:PORT of the server")->required();
+  sub->add_option("url", flags->url, "http://HOST:PORT or https://HOST:PORT of the server")
+      ->required();
   auto* clients = sub->add_option("--clients", flags->clients,
                                   "Clients that each wait for their answer: levels, with commas")
                       ->capture_default_str()
@@ -198,6 +207,13 @@ void add_bench_serve(CommandLine& bench, Command& command) {
   sub->add_option("--html", flags->html_path, "Write a report with pictures")
       ->check(require_name)
       ->type_name("FILE");
+  Option* authorities = sub->add_option("--ca-file", flags->ca_path,
+                                        "https: believe certificates that these have signed (PEM; "
+                                        "default: those that the system trusts)")
+                            ->check(require_name)
+                            ->type_name("FILE");
+  sub->add_flag("--insecure", flags->insecure, "https: take any certificate, unseen")
+      ->excludes(authorities);
   add_json(*sub, flags->as_json, "Print one JSON object");
   sub->callback([flags, &command] { command = [flags] { return bench_serve(*flags); }; });
 }

@@ -1,20 +1,15 @@
-// Plain sockets and blocking calls: a client thread has nothing else to do.
-// Read next: api/load_run.h.
+// Blocking calls: a client thread has nothing else to do.
+// Read next: api/load_run.h, api/load_socket.h.
 #include "api/load_client.h"
 
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/check.h"
 #include "base/error.h"
 
 namespace fathom::api {
@@ -23,70 +18,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTimeoutSeconds = 600;  // of silence
-
 double seconds(Clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// A connected socket; closed at the end.
-class Socket {
- public:
-  explicit Socket(const LoadTarget& target) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    const std::string port = std::to_string(target.port);
-    if (::getaddrinfo(target.host.c_str(), port.c_str(), &hints, &found) != 0) {
-      fail(ErrorCode::kPeerLost, fmt::format("{}: no such host", target.host));
-    }
-    int error = 0;
-    for (const addrinfo* at = found; at != nullptr && fd_ < 0; at = at->ai_next) {
-      fd_ = ::socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
-      if (fd_ >= 0 && ::connect(fd_, at->ai_addr, at->ai_addrlen) != 0) {
-        error = errno;
-        ::close(std::exchange(fd_, -1));
-      }
-    }
-    ::freeaddrinfo(found);
-    if (fd_ < 0) {
-      fail(ErrorCode::kPeerLost, fmt::format("{}:{}: cannot connect: {}", target.host, target.port,
-                                             std::strerror(error)));
-    }
-    const int one = 1;
-    ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    const timeval timeout{.tv_sec = kTimeoutSeconds, .tv_usec = 0};
-    ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-  }
-
-  ~Socket() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-
-  void send(std::string_view bytes) const {
-    while (!bytes.empty()) {
-      const ssize_t n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (n <= 0) {
-        fail(ErrorCode::kPeerLost, "the connection was closed while the request was sent");
-      }
-      bytes.remove_prefix(static_cast<size_t>(n));
-    }
-  }
-
-  // Empty: the connection has ended.
-  std::string_view receive(std::vector<char>& buffer) const {
-    const ssize_t n = ::recv(fd_, buffer.data(), buffer.size(), 0);
-    return {buffer.data(), static_cast<size_t>(std::max<ssize_t>(n, 0))};
-  }
-
- private:
-  int fd_ = -1;
-};
+const LoadTrust& trust_of(const LoadTarget& target) {
+  FATHOM_CHECK(target.is_https == (target.trust != nullptr));
+  return target.trust;
+}
 
 std::string head_of(const LoadTarget& target, const std::string& method, const std::string& path) {
   std::string head = fmt::format("{} {}{} HTTP/1.1\r\nHost: {}:{}\r\nConnection: close\r\n", method,
@@ -149,19 +88,22 @@ void take_event(const std::string& event, Clock::duration since_due, LoadSample&
 }  // namespace
 
 LoadTarget parse_url(std::string_view url) {
-  constexpr std::string_view kScheme = "http://";
+  constexpr std::string_view kPlain = "http://";
+  constexpr std::string_view kSecure = "https://";
   const std::string_view given = url;
   const auto refuse = [given] {
     fail(ErrorCode::kInvalidArgument,
-         fmt::format("'{}' is no address of a server; expected http://HOST:PORT (https is not "
-                     "spoken here)",
+         fmt::format("'{}' is no address of a server; expected http://HOST:PORT or "
+                     "https://HOST:PORT",
                      given));
   };
-  if (!url.starts_with(kScheme)) {
+  LoadTarget target;
+  target.is_https = url.starts_with(kSecure);
+  target.port = target.is_https ? 443 : 80;
+  if (!target.is_https && !url.starts_with(kPlain)) {
     refuse();
   }
-  url.remove_prefix(kScheme.size());
-  LoadTarget target;
+  url.remove_prefix(target.is_https ? kSecure.size() : kPlain.size());
   const size_t slash = std::min(url.find('/'), url.size());
   std::string_view prefix = url.substr(slash);
   std::string_view host = url.substr(0, slash);
@@ -277,7 +219,7 @@ LoadSample run_request(const LoadTarget& target, const std::string& path, const 
   EventReader reader;
   int64_t n_events = 0;
   try {
-    const Socket socket(target);
+    LoadSocket socket(target.host, target.port, trust_of(target));
     socket.send(fmt::format("{}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
                             head_of(target, "POST", path), body.size(), body));
     std::vector<char> buffer(16384);
@@ -306,7 +248,7 @@ LoadSample run_request(const LoadTarget& target, const std::string& path, const 
 }
 
 std::string get_text(const LoadTarget& target, const std::string& path) {
-  const Socket socket(target);
+  LoadSocket socket(target.host, target.port, trust_of(target));
   socket.send(head_of(target, "GET", path) + "\r\n");
   EventReader reader;
   std::vector<char> buffer(16384);

@@ -8,18 +8,22 @@
 #include <string_view>
 #include <vector>
 
+#include "api/load_socket.h"
+
 namespace fathom::api {
 
 // Where requests go.
 struct LoadTarget {
   std::string host;
   int port = 80;
+  bool is_https = false;
+  LoadTrust trust;     // not null with is_https, and with it alone
   std::string prefix;  // of paths, without '/' at its end; may be empty
   std::string key;     // for "Authorization: Bearer"; empty: none
 };
 
-// "http://host:port/prefix", with or without "/v1" at its end. Error: kInvalidArgument, also for
-// https, which is not spoken.
+// "http://host:port/prefix" or "https://...", with or without "/v1" at its end; `trust` is left to
+// the caller. Error: kInvalidArgument.
 LoadTarget parse_url(std::string_view url);
 
 // What came of one request. Times in seconds, from when it was due.

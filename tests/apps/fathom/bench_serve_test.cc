@@ -12,6 +12,7 @@
 
 #include "api/http/front.h"
 #include "api/http/transport.h"
+#include "src/api/http/certificate.h"
 #include "support/program.h"
 #include "support/temp_folder.h"
 
@@ -77,12 +78,37 @@ TEST(BenchServeTest, MeasuresLevels) {
   EXPECT_THAT(failed.err, HasSubstr("2 requests failed; the first: status 503"));
 }
 
+TEST(BenchServeTest, SpeaksHttps) {
+  const test::TempFolder folder;
+  const test::Pem pem = test::make_pem(1);
+  const std::string certificate = folder.write("crt", pem.certificate);
+  api::http::Front front({});
+  api::http::Transport transport(
+      {.port = 0, .certificate_path = certificate, .key_path = folder.write("key", pem.key)}, front,
+      nullptr);
+  front.set_handler(std::make_shared<Model>());
+  front.set_stage(api::http::Stage::kReady);
+  transport.start();
+  const std::string url = "https://localhost:" + std::to_string(transport.port());
+  const test::ProgramResult trusted =
+      bench_serve({url, "--requests", "2", "--json", "--ca-file", certificate});
+  EXPECT_EQ(trusted.status, 0) << trusted.err;
+  EXPECT_EQ(nlohmann::json::parse(trusted.out)["levels"][0]["good"], 2);
+  EXPECT_EQ(bench_serve({url, "--requests", "2", "--insecure"}).status, 0);
+  const test::ProgramResult strange = bench_serve({url, "--requests", "2"});
+  EXPECT_EQ(strange.status, 1);
+  EXPECT_THAT(strange.err, HasSubstr("not trusted"));
+}
+
 TEST(BenchServeTest, RefusesWrongUsage) {
   EXPECT_EQ(bench_serve({}).status, 2);
   EXPECT_EQ(bench_serve({"http://127.0.0.1:1", "--clients", "x"}).status, 2);
   EXPECT_EQ(bench_serve({"http://127.0.0.1:1", "--clients", "1", "--rate", "1"}).status, 2);
   EXPECT_EQ(bench_serve({"http://127.0.0.1:1", "--prompt-words", "9-3"}).status, 2);
-  EXPECT_EQ(bench_serve({"https://host"}).status, 1);
+  EXPECT_EQ(bench_serve({"ftp://host"}).status, 1);
+  EXPECT_EQ(bench_serve({"https://127.0.0.1:1"}).status, 1);
+  EXPECT_EQ(bench_serve({"http://127.0.0.1:1", "--insecure"}).status, 2);
+  EXPECT_EQ(bench_serve({"https://127.0.0.1:1", "--insecure", "--ca-file", "x"}).status, 2);
   EXPECT_EQ(bench_serve({"http://127.0.0.1:1"}).status, 1);
 }
 

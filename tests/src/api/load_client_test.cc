@@ -21,10 +21,14 @@ TEST(LoadClient, ReadsAddresses) {
   EXPECT_EQ(plain.prefix, "");
   EXPECT_EQ(parse_url("http://host/v1/").prefix, "");
   EXPECT_EQ(parse_url("http://host").port, 80);
+  EXPECT_FALSE(parse_url("http://host").is_https);
+  EXPECT_EQ(parse_url("https://host").port, 443);
+  EXPECT_TRUE(parse_url("https://host:8443/v1").is_https);
+  EXPECT_EQ(parse_url("https://host:8443/v1").port, 8443);
   EXPECT_EQ(parse_url("http://host:1/api/v1").prefix, "/api");
   EXPECT_EQ(parse_url("http://[::1]:99").host, "::1");
   EXPECT_EQ(parse_url("http://[::1]:99").port, 99);
-  for (const char* wrong : {"", "localhost:8080", "https://host", "http://", "http://:80",
+  for (const char* wrong : {"", "localhost:8080", "ftp://host", "http://", "https://", "http://:80",
                             "http://host:0", "http://host:70000", "http://host:x"}) {
     test::expect_error([&] { parse_url(wrong); }, ErrorCode::kInvalidArgument,
                        {"http://HOST:PORT"});

@@ -63,7 +63,9 @@ struct Rig {
     front.set_handler(model);
     front.set_stage(http::Stage::kReady);
     transport.start();
-    plan.target = {.host = "127.0.0.1", .port = transport.port(), .prefix = "", .key = "sk-1"};
+    plan.target.host = "127.0.0.1";
+    plan.target.port = transport.port();
+    plan.target.key = "sk-1";
     plan.n_requests = 20;
     plan.n_clients = 4;
     plan.prompt_words = {2, 5};
