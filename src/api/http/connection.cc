@@ -111,9 +111,14 @@ void Connection::judge_head() {
   is_judged_ = true;
   request_ = reader_->take_request();
   verdict_ = shared_.front.judge(request_);
+  bool is_short = false;  // a body that is sooner taken and dropped than a new connection made
+  if (!verdict_ && reader_->has_body()) {
+    verdict_ = refuse_early();
+    is_short = verdict_ && !reader_->wants_continue() && reader_->is_body_within(kAheadBytes);
+  }
   headers_ = shared_.front.headers_for(request_);
   keep_alive_ = reader_->keep_alive() && !is_draining_;
-  if (verdict_ && reader_->has_body()) {
+  if (verdict_ && reader_->has_body() && !is_short) {
     keep_alive_ = false;  // the body is not waited for
   } else if (reader_->wants_continue() && reader_->has_body() && input_.empty()) {
     output_ += "HTTP/1.1 100 Continue\r\n\r\n";
@@ -233,6 +238,11 @@ void Connection::tick(Clock::time_point now) {
     queue_stream(": waiting\n\n");
     changed_.raise();
   }
+  if (turn_ && now >= turn_->until) {
+    const Turn turn = std::move(*turn_);
+    turn_.reset();
+    turn.late();
+  }
   if (!deadline_ || now < *deadline_) {
     return;
   }
@@ -266,6 +276,7 @@ void Connection::mark_gone() {
   if (const std::function<void()> gone = std::exchange(on_gone_, nullptr)) {
     gone();
   }
+  turn_.reset();
   stream_->close();
   room_.raise();
   changed_.raise();

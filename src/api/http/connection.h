@@ -82,8 +82,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void judge_head();
   void refuse(int status, std::string_view code, std::string_view message);
   void queue_reply(const Response& response);
+  [[nodiscard]] std::optional<Response> refuse_early() const;
   void start_handler();
-  void hand_over(const std::shared_ptr<Handler>& handler, uint64_t ticket);
+  void hand_over(uint64_t ticket);
+  void give_turn(uint64_t ticket);
   void receive(uint64_t ticket, std::vector<Letter> letters);
   void take_letter(Letter& letter);
   void begin_stream(const Response& head);
@@ -120,6 +122,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Headers headers_;      // for the answer
   uint64_t ticket_ = 0;  // of the request with the handler; 0: none
   bool is_in_gate_ = false;
+  bool has_turn_ = false;     // others of its key do not hold it up
+  std::optional<Turn> turn_;  // to be taken when they no longer do
   bool is_streaming_ = false;
   Framing framing_ = Framing::kLength;
   Clock::time_point last_output_;

@@ -12,6 +12,14 @@ namespace fathom::api::http {
 
 namespace {
 
+Response too_many_of_key() {
+  Response response =
+      error_response(429, "rate_limit_exceeded",
+                     "too many requests of this API key run or wait; try again when one is done");
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
 // Only what belongs to the client that is gone is left to do.
 void only_gone(std::vector<Letter>& letters) {
   for (Letter& letter : letters) {
@@ -35,33 +43,42 @@ bool Connection::is_over_limit() const {
   return output_.size() + n_writing_ > static_cast<size_t>(shared_.limits.buffer_bytes);
 }
 
+// What has no place is told so by its head: its body is neither waited for nor looked at.
+std::optional<Response> Connection::refuse_early() const {
+  if (request_.method == "POST" && shared_.gate.is_full(request_.key)) {
+    return too_many_of_key();
+  }
+  return shared_.front.handler()->refuse_early(request_);
+}
+
+// The handler reads a request that has to wait for its turn as well: what is wrong with it is told
+// at once, and a stream can begin.
 void Connection::start_handler() {
-  const std::shared_ptr<Handler> handler = shared_.front.handler();
   const uint64_t ticket = shared_.next_ticket++;
   ticket_ = ticket;
   shared_.n_exchanges.fetch_add(1);
   is_streaming_ = false;
-  const auto start = [weak = weak_from_this(), handler, ticket] {
+  turn_.reset();
+  const auto start = [weak = weak_from_this(), ticket] {
     if (const auto self = weak.lock()) {
-      self->hand_over(handler, ticket);
+      self->give_turn(ticket);
     }
   };
   const bool is_counted = request_.method == "POST";
   is_in_gate_ = is_counted;
   switch (is_counted ? shared_.gate.enter(request_.key, ticket, start) : KeyGate::Entry::kRun) {
     case KeyGate::Entry::kRun:
-      start();
+      has_turn_ = true;
+      hand_over(ticket);
       break;
     case KeyGate::Entry::kWait:
+      has_turn_ = false;
+      hand_over(ticket);
       break;
     case KeyGate::Entry::kFull:
       is_in_gate_ = false;
       end_exchange();
-      Response response = error_response(
-          429, "rate_limit_exceeded",
-          "too many requests of this API key run or wait; try again when one is done");
-      response.headers.emplace_back("Retry-After", "1");
-      queue_reply(response);
+      queue_reply(too_many_of_key());
       if (shared_.records != nullptr) {
         shared_.records->record({.id = request_.id, .key = request_.key, .status = 429});
       }
@@ -69,24 +86,36 @@ void Connection::start_handler() {
   }
 }
 
-void Connection::hand_over(const std::shared_ptr<Handler>& handler, uint64_t ticket) {
-  if (ticket != ticket_) {
-    return;
-  }
+void Connection::hand_over(uint64_t ticket) {
+  const std::shared_ptr<Handler> handler = shared_.front.handler();
   const auto responder = std::make_shared<Mailbox>(
-      shared_.post, [weak = weak_from_this(), ticket](std::vector<Letter> letters) {
+      shared_.post,
+      [weak = weak_from_this(), ticket](std::vector<Letter> letters) {
         if (const auto self = weak.lock()) {
           self->receive(ticket, std::move(letters));
         } else {
           only_gone(letters);
         }
-      });
+      },
+      has_turn_);
   const std::string id = request_.id;
   try {
     handler->handle(request_, responder);
   } catch (const std::exception& error) {
     warn(fmt::format("request {} failed: {}", id, error.what()));
   }  // the responder answers 500 when nobody keeps it
+}
+
+void Connection::give_turn(uint64_t ticket) {
+  if (ticket != ticket_) {
+    return;
+  }
+  has_turn_ = true;
+  if (turn_) {
+    const Turn turn = std::move(*turn_);
+    turn_.reset();
+    turn.start();
+  }
 }
 
 void Connection::receive(uint64_t ticket, std::vector<Letter> letters) {
@@ -123,6 +152,13 @@ void Connection::take_letter(Letter& letter) {
     case Letter::Kind::kOnGone:
       on_gone_ = std::move(letter.gone);
       break;
+    case Letter::Kind::kTurn:
+      if (has_turn_) {
+        letter.turn.start();
+      } else {
+        turn_ = std::move(letter.turn);
+      }
+      break;
     case Letter::Kind::kAbandoned:
       if (is_streaming_) {
         mark_gone();  // a cut stream is the only error that is left to show
@@ -155,6 +191,7 @@ void Connection::end_answer() {
   end_exchange();
   is_streaming_ = false;
   on_gone_ = nullptr;
+  turn_.reset();
 }
 
 // What the handler still says about the request goes nowhere; the next of its key has its turn.
@@ -183,6 +220,7 @@ void Connection::cut() {
     queue_reply(error_response(503, kCode, kWhy));
   }
   const std::function<void()> gone = std::exchange(on_gone_, nullptr);
+  const std::optional<Turn> turn = std::exchange(turn_, std::nullopt);  // until it knows
   end_answer();
   if (gone) {
     gone();

@@ -3,9 +3,11 @@
 // api/http/transport.h.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +42,15 @@ struct Response {
   std::string body = {};
 };
 
+// What a request does when it may run: an API key may have a limit on how many of its requests run
+// at once. One of the two is called, once, or neither where the request has ended before.
+struct Turn {
+  std::function<void()> start;
+  std::chrono::steady_clock::time_point until =
+      std::chrono::steady_clock::time_point::max();  // it waits no longer than this
+  std::function<void()> late = {};                   // it has waited that long
+};
+
 // Where the answer to one request goes: reply() once, or begin_stream(), send() any number of times
 // and end_stream(). Any thread; never blocks. Calls after the end, and after the client is gone, do
 // nothing. A responder that is destroyed before its answer is whole answers 500 itself.
@@ -63,6 +74,11 @@ class Responder {
   // or the server's time to drain is over; soon after this call if that is so already. Not called
   // once the answer is whole.
   virtual void on_gone(std::function<void()> gone) = 0;
+
+  // True: it has been called here and now. False: the request has to wait, and its turn comes on
+  // the transport's thread, where it must return quickly and not throw. For work that the limits
+  // of a key are about; at most once.
+  virtual bool when_turn(Turn turn) = 0;
 };
 
 // A route of the handler. A path that ends in "/{id}" stands for one more part of any text.
@@ -78,6 +94,13 @@ class Handler {
 
   // All routes; valid as long as the handler. Other paths get 404, other methods 405.
   [[nodiscard]] virtual std::span<const Route> routes() const = 0;
+
+  // An answer that needs no body, to a request that would get it whatever its body says; `head` has
+  // none yet. Nothing: handle() has to decide. On the transport's thread.
+  virtual std::optional<Response> refuse_early(const Request& head) {
+    static_cast<void>(head);
+    return std::nullopt;
+  }
 
   // On the transport's thread, so it must return quickly. What it throws becomes a 500.
   virtual void handle(Request request, std::shared_ptr<Responder> responder) = 0;

@@ -6,6 +6,15 @@
 
 namespace fathom::api::http {
 
+bool KeyGate::is_full(const std::string& key) const {
+  if (key.empty() || max_running_ == 0 || max_queued_ == 0) {
+    return false;
+  }
+  const auto found = shares_.find(key);
+  return found != shares_.end() && found->second.n_running >= max_running_ &&
+         std::ssize(found->second.waiting) >= max_queued_;
+}
+
 KeyGate::Entry KeyGate::enter(const std::string& key, uint64_t ticket,
                               std::function<void()> start) {
   if (key.empty() || max_running_ == 0) {
@@ -16,7 +25,7 @@ KeyGate::Entry KeyGate::enter(const std::string& key, uint64_t ticket,
     ++share.n_running;
     return Entry::kRun;
   }
-  if (max_queued_ > 0 && std::ssize(share.waiting) >= max_queued_) {
+  if (is_full(key)) {
     return Entry::kFull;
   }
   share.waiting.emplace_back(ticket, std::move(start));

@@ -26,6 +26,9 @@ class KeyGate {
   // `ticket` names the request in leave().
   Entry enter(const std::string& key, uint64_t ticket, std::function<void()> start);
 
+  // A request of this key would be kFull.
+  [[nodiscard]] bool is_full(const std::string& key) const;
+
   // The request has ended, or is no longer wanted; the next of its key starts. Once for each
   // request that was let in.
   void leave(const std::string& key, uint64_t ticket);

@@ -70,4 +70,19 @@ void Mailbox::on_gone(std::function<void()> gone) {
   }
 }
 
+// Not among the letters: those would keep the mailbox, which the turn keeps, when nobody reads
+// them.
+bool Mailbox::when_turn(Turn turn) {
+  if (has_turn_) {
+    turn.start();
+    return true;
+  }
+  post_([receive = receive_, turn = std::move(turn)]() mutable {
+    std::vector<Letter> letters;
+    letters.push_back({.kind = Letter::Kind::kTurn, .turn = std::move(turn)});
+    receive(std::move(letters));
+  });
+  return false;
+}
+
 }  // namespace fathom::api::http

@@ -14,11 +14,12 @@ namespace fathom::api::http {
 
 // One call of a Responder.
 struct Letter {
-  enum class Kind { kReply, kBegin, kSend, kEnd, kOnGone, kAbandoned };
+  enum class Kind { kReply, kBegin, kSend, kEnd, kOnGone, kTurn, kAbandoned };
   Kind kind;
   Response response = {};           // kReply, kBegin
   std::string bytes = {};           // kSend
   std::function<void()> gone = {};  // kOnGone
+  Turn turn = {};                   // kTurn
 };
 
 // Letters written while others are on their way travel together with them.
@@ -27,7 +28,9 @@ class Mailbox : public Responder, public std::enable_shared_from_this<Mailbox> {
   using Post = std::function<void(std::function<void()>)>;   // runs it on the other thread
   using Receive = std::function<void(std::vector<Letter>)>;  // there
 
-  Mailbox(Post post, Receive receive) : post_(std::move(post)), receive_(std::move(receive)) {}
+  // `has_turn`: the request need not wait for others of its key.
+  Mailbox(Post post, Receive receive, bool has_turn)
+      : post_(std::move(post)), receive_(std::move(receive)), has_turn_(has_turn) {}
 
   ~Mailbox() override;
   Mailbox(const Mailbox&) = delete;
@@ -38,6 +41,7 @@ class Mailbox : public Responder, public std::enable_shared_from_this<Mailbox> {
   void send(std::string bytes) override;
   void end_stream() override;
   void on_gone(std::function<void()> gone) override;
+  bool when_turn(Turn turn) override;
 
  private:
   enum class Stage { kNew, kStreaming, kEnded };
@@ -46,6 +50,7 @@ class Mailbox : public Responder, public std::enable_shared_from_this<Mailbox> {
 
   Post post_;
   Receive receive_;
+  bool has_turn_;
   std::mutex mutex_;  // of the following
   Stage stage_ = Stage::kNew;
   std::vector<Letter> letters_;

@@ -149,6 +149,11 @@ bool RequestReader::has_body() const {
   return parts_->parser.chunked() || parts_->parser.content_length().value_or(0) > 0;
 }
 
+bool RequestReader::is_body_within(size_t n_bytes) const {
+  const auto length = parts_->parser.content_length();
+  return length && *length <= n_bytes;
+}
+
 const ReadError& RequestReader::error() const {
   return parts_->error;
 }

@@ -50,6 +50,9 @@ class RequestReader {
   [[nodiscard]] bool wants_continue() const;  // "Expect: 100-continue"
   [[nodiscard]] bool has_body() const;        // one was declared, and it is not empty
 
+  // Its length was declared, and is at most so many bytes.
+  [[nodiscard]] bool is_body_within(size_t n_bytes) const;
+
   // In kError.
   [[nodiscard]] const ReadError& error() const;
 

@@ -2,8 +2,12 @@
 // Called by the step thread (take), the writer (write). Read next: api/openai/answer_json.cc.
 #include "api/openai/answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "base/log.h"
 
 namespace fathom::api::openai {
 
@@ -70,15 +74,42 @@ std::shared_ptr<engine::TextSink> Answer::make_sink(size_t choice, ChoiceOptions
                                       });
 }
 
+void Answer::watch_client() {
+  parts_.client->when_gone([weak = weak_from_this()] {
+    if (const auto self = weak.lock(); self != nullptr && self->take_turn()) {
+      self->refuse(Cause::kClientGone);
+    }
+  });
+}
+
+void Answer::begin_waiting() {
+  if (json_.facts().is_stream) {
+    parts_.writer->post([self = shared_from_this()] { self->begin_stream(); });
+  }
+}
+
+bool Answer::take_turn() {
+  const std::lock_guard guard(lock_);
+  return !std::exchange(had_turn_, true);
+}
+
+void Answer::refuse(Cause cause, std::string message) {
+  if (cause == Cause::kInternal) {
+    log_line(LogLevel::kError, fmt::format("request {}: {}", parts_.record.id, message));
+  }
+  parts_.writer->post([self = shared_from_this(), cause, message = std::move(message)] {
+    self->fail(cause, message);
+    self->record_end();
+  });
+}
+
 void Answer::begin(std::function<void()> cancel) {
   {
     const std::lock_guard guard(lock_);
     cancel_ = cancel;
   }
   parts_.client->when_gone(std::move(cancel));
-  if (json_.facts().is_stream) {
-    parts_.writer->post([self = shared_from_this()] { self->begin_stream(); });
-  }
+  begin_waiting();
 }
 
 // The first event may come before begin() has been heard of.
@@ -118,10 +149,7 @@ void Answer::write() {
   try {
     is_whole = write_news();
   } catch (const std::exception& error) {  // something of ours: this answer ends, no other
-    ChoiceEnd end;
-    end.reason = engine::FinishReason::kError;
-    end.message = error.what();
-    fail(end);
+    fail(Cause::kInternal, error.what());
     is_whole = n_ended_ == choices_.size();
   }
   if (is_whole) {
@@ -171,7 +199,7 @@ void Answer::write_choice(size_t choice, ChoiceNews news, std::string& out) {
     }
     const engine::FinishReason reason = news.end->reason;
     if (reason != engine::FinishReason::kStop && reason != engine::FinishReason::kLength) {
-      fail(*news.end);
+      fail(cause_of(reason), news.end->message);
       return;
     }
     if (parts_.record.finish_reason.empty()) {
@@ -208,15 +236,15 @@ void Answer::finish(std::string& out) {
 }
 
 // The first choice that the engine gave up ends them all.
-void Answer::fail(const ChoiceEnd& end) {
+void Answer::fail(Cause why, const std::string& given) {
   if (std::exchange(has_failed_, true)) {
     return;
   }
   const bool is_gone = parts_.client->is_gone();
-  const Cause cause = is_gone ? Cause::kClientGone : cause_of(end.reason);
+  const Cause cause = is_gone ? Cause::kClientGone : why;
   parts_.record.status = row_of(cause).status;
   parts_.record.finish_reason = row_of(cause).finish_reason;
-  const std::string message = end.message.empty() ? std::string(row_of(cause).says) : end.message;
+  const std::string message = given.empty() ? std::string(row_of(cause).says) : given;
   if (!is_gone && has_begun_) {
     parts_.client->responder().send("data: " + error_body(cause, message) + "\n\n");
     parts_.client->responder().end_stream();

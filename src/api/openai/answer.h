@@ -62,6 +62,19 @@ class Answer : public std::enable_shared_from_this<Answer> {
   // The sink of one choice: prompt * n_choices + its index among those.
   std::shared_ptr<engine::TextSink> make_sink(size_t choice, ChoiceOptions options);
 
+  // Ends an answer that waits for its turn when its client leaves.
+  void watch_client();
+
+  // The request waits for its turn: a stream begins all the same, so that it is kept alive.
+  void begin_waiting();
+
+  // True once: the caller decides what becomes of the request. False: it has ended.
+  [[nodiscard]] bool take_turn();
+
+  // The engine does not get the request. `message` empty: the cause's own. After take_turn(); any
+  // thread.
+  void refuse(Cause cause, std::string message = {});
+
   // The engine has the request: a stream begins. `cancel` ends what is left of it; it is called
   // from any thread when the client is gone, or a choice has failed.
   void begin(std::function<void()> cancel);
@@ -72,7 +85,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
   bool write_news();  // true: all choices have ended
   void write_choice(size_t choice, ChoiceNews news, std::string& out);
   void finish(std::string& out);
-  void fail(const ChoiceEnd& end);
+  void fail(Cause why, const std::string& given);
   void begin_stream();
   void cancel_rest();
   void count_times(size_t choice, const std::vector<engine::Clock::time_point>& times);
@@ -84,6 +97,7 @@ class Answer : public std::enable_shared_from_this<Answer> {
   std::mutex lock_;
   std::vector<ChoiceNews> news_;  // since the writer last looked
   bool is_posted_ = false;        // the writer will look
+  bool had_turn_ = false;
   std::function<void()> cancel_;
 
   // Of the writer alone.

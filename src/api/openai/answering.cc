@@ -68,6 +68,8 @@ engine::Request engine_request(const Answering& shared, const AnswerRequest& ask
   made.deadline_s = asked.deadline_s;
   made.queue_timeout_s = asked.queue_timeout_s;
   made.min_tokens = asked.min_tokens;
+  made.context_shift = asked.context_shift;
+  made.n_keep = asked.n_keep;
   made.n_prompt_logprobs =
       std::max(asked.n_prompt_logprobs, asked.echo ? asked.sampling.n_logprobs : -1);
   return made;
@@ -151,7 +153,63 @@ http::Headers answer_headers(const AnswerRequest& asked) {
   return headers;
 }
 
+// When a request that waits for its turn is told that its time is over, and why.
+struct Patience {
+  engine::Clock::time_point until = engine::Clock::time_point::max();
+  Cause cause = Cause::kQueueTimeout;
+};
+
+Patience patience_of(const AnswerRequest& asked, engine::Clock::time_point arrived) {
+  Patience patience;
+  const auto limit = [&](double seconds, Cause cause) {
+    const auto until = arrived + std::chrono::duration_cast<engine::Clock::duration>(
+                                     std::chrono::duration<double>(seconds));
+    if (seconds > 0 && until < patience.until) {
+      patience = {until, cause};
+    }
+  };
+  limit(asked.queue_timeout_s, Cause::kQueueTimeout);
+  limit(asked.deadline_s, Cause::kDeadline);
+  return patience;
+}
+
+// The engine counts from the submission, the client from the arrival.
+void take_off_waiting(engine::Request& request, engine::Clock::time_point arrived) {
+  constexpr double kLeastSeconds = 1e-9;  // 0 would be no limit
+  const double waited = std::chrono::duration<double>(engine::Clock::now() - arrived).count();
+  for (double* limit : {&request.deadline_s, &request.queue_timeout_s}) {
+    *limit = *limit > 0 ? std::max(*limit - waited, kLeastSeconds) : 0;
+  }
+}
+
+// Gives the engine a request whose turn it is. Any thread.
+void submit(EngineThread& engine, std::vector<EngineJob> jobs, Answer& answer,
+            engine::Clock::time_point arrived) {
+  if (!answer.take_turn()) {
+    return;
+  }
+  try {
+    for (EngineJob& job : jobs) {
+      take_off_waiting(job.request, arrived);
+    }
+    if (const std::optional<Ticket> ticket = engine.try_submit(std::move(jobs))) {
+      answer.begin([&engine, ticket = *ticket] { engine.cancel(ticket); });
+    } else if (engine.pulse().has_failed) {
+      answer.refuse(Cause::kInternal, "the engine has failed; the server has to be restarted");
+    } else {
+      answer.refuse(Cause::kQueueFull, queue_full_message(engine));
+    }
+  } catch (const std::exception& error) {  // the jobs were checked: something of ours
+    answer.refuse(Cause::kInternal, error.what());
+  }
+}
+
 }  // namespace
+
+std::string queue_full_message(const EngineThread& engine) {
+  return fmt::format("{} requests run or wait, the limit is {}; try again later", engine.n_open(),
+                     engine.max_open());
+}
 
 void check_model(const HandlerOptions& options, const std::string& name) {
   if (name.empty() || std::ranges::find(options.model_names, name) != options.model_names.end()) {
@@ -193,16 +251,22 @@ void start_answer(const Answering& shared, Route route, const http::Request& req
       job.sinks.push_back(answer->make_sink(choice++, options));
     }
   }
-  const std::optional<Ticket> ticket = shared.engine->try_submit(std::move(jobs));
-  if (!ticket && shared.engine->pulse().has_failed) {
-    throw RequestError(Cause::kInternal, "the engine has failed; the server has to be restarted");
+  const Patience patience = patience_of(asked, arrived);
+  const auto shared_jobs = std::make_shared<std::vector<EngineJob>>(std::move(jobs));
+  answer->watch_client();
+  const bool is_its_turn = client->responder().when_turn(
+      {.start = [engine = shared.engine, shared_jobs, answer,
+                 arrived] { submit(*engine, std::move(*shared_jobs), *answer, arrived); },
+       .until = patience.until,
+       .late =
+           [answer, cause = patience.cause] {
+             if (answer->take_turn()) {
+               answer->refuse(cause);
+             }
+           }});
+  if (!is_its_turn) {
+    answer->begin_waiting();
   }
-  if (!ticket) {
-    throw RequestError(Cause::kQueueFull,
-                       fmt::format("{} requests run or wait, the limit is {}; try again later",
-                                   shared.engine->n_open(), shared.engine->max_open()));
-  }
-  answer->begin([engine = shared.engine, ticket = *ticket] { engine->cancel(ticket); });
 }
 
 }  // namespace fathom::api::openai

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "api/openai/answer.h"
 #include "api/openai/handler.h"
@@ -18,10 +19,14 @@ struct Answering {
   const HandlerOptions* options = nullptr;
 };
 
-// Answers a request that came at `arrived`. Errors, before anything is queued or written:
-// RequestError and those of Engine::check.
+// Answers a request that came at `arrived`; where it has to wait for others of its API key, the
+// engine gets it later. Errors, before anything is queued or written: RequestError and those of
+// Engine::check.
 void start_answer(const Answering& shared, Route route, const http::Request& request,
                   const std::shared_ptr<Client>& client, engine::Clock::time_point arrived);
+
+// How many run or wait, and how many may.
+std::string queue_full_message(const EngineThread& engine);
 
 // Error: RequestError for a model that is not served.
 void check_model(const HandlerOptions& options, const std::string& name);

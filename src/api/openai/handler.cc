@@ -257,6 +257,16 @@ std::span<const http::Route> OpenAiHandler::routes() const {
   return kRoutes;
 }
 
+// Nothing that a body says makes room in a full queue.
+std::optional<http::Response> OpenAiHandler::refuse_early(const http::Request& head) {
+  const bool wants_answer = head.path == path_of(kChat) || head.path == path_of(kCompletions);
+  const EngineThread& engine = state_->engine;
+  if (!wants_answer || engine.n_open() < engine.max_open() || engine.pulse().has_failed) {
+    return std::nullopt;
+  }
+  return error_response(Cause::kQueueFull, queue_full_message(engine));
+}
+
 void OpenAiHandler::handle(http::Request request, std::shared_ptr<http::Responder> responder) {
   const auto arrived = engine::Clock::now();
   const std::shared_ptr<Client> client = Client::watch(std::move(responder));
@@ -286,8 +296,15 @@ void OpenAiHandler::handle(http::Request request, std::shared_ptr<http::Responde
   }
   const auto route = std::ranges::find(kBodies, request.path, path_of);
   FATHOM_CHECK(route != kBodies.end());
-  state_->reader.post([state = state_.get(), route = *route, request = std::move(request), client,
-                       arrived] { state->read(route, request, client, arrived); });
+  auto read = [state = state_.get(), route = *route, request = std::move(request), client,
+               arrived] { state->read(route, request, client, arrived); };
+  if (*route == kChat || *route == kCompletions) {  // these wait when they have been read
+    state_->reader.post(std::move(read));
+    return;
+  }
+  client->responder().when_turn({.start = [state = state_.get(), read = std::move(read)]() mutable {
+    state->reader.post(std::move(read));
+  }});
 }
 
 }  // namespace fathom::api::openai

@@ -40,6 +40,7 @@ class OpenAiHandler final : public http::Handler {
   ~OpenAiHandler() override;
 
   [[nodiscard]] std::span<const http::Route> routes() const override;
+  std::optional<http::Response> refuse_early(const http::Request& head) override;
   void handle(http::Request request, std::shared_ptr<http::Responder> responder) override;
 
  private:

@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -47,14 +49,24 @@ class FakeHandler : public api::http::Handler {
     } else if (request.path == "/v1/throw") {
       throw std::runtime_error("a fault");
     } else if (request.path == "/v1/held") {
-      const std::lock_guard lock(mutex_);
-      held_.push_back({std::move(request), std::move(responder)});
-      ++n_held_;
-      changed_.notify_all();
+      if (request.query == "stream") {
+        responder->begin_stream({});
+      }
+      const auto held = std::make_shared<HeldRequest>(HeldRequest{std::move(request), responder});
+      responder->when_turn({.start = [this, held] { hold(std::move(*held)); },
+                            .until = std::chrono::steady_clock::now() + patience,
+                            .late = [held] { held->responder->reply({.status = 503}); }});
     } else {
       responder->reply({.body = request.path.substr(request.path.rfind('/'))});
     }
   }
+
+  std::optional<api::http::Response> refuse_early(const api::http::Request&) override {
+    return is_full ? std::optional(api::http::Response{.status = 429}) : std::nullopt;
+  }
+
+  std::atomic<bool> is_full = false;
+  std::chrono::milliseconds patience{600'000};  // of requests that wait for their turn
 
   // The next request of /v1/held.
   HeldRequest take() {
@@ -75,6 +87,13 @@ class FakeHandler : public api::http::Handler {
   }
 
  private:
+  void hold(HeldRequest held) {
+    const std::lock_guard lock(mutex_);
+    held_.push_back(std::move(held));
+    ++n_held_;
+    changed_.notify_all();
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<HeldRequest> held_;

@@ -17,9 +17,12 @@ TEST(KeyGate, GivesTurnsInOrder) {
   EXPECT_EQ(gate.enter("a", 1, start(1)), Entry::kRun);
   EXPECT_EQ(gate.enter("a", 2, start(2)), Entry::kWait);
   EXPECT_EQ(gate.enter("a", 3, start(3)), Entry::kWait);
+  EXPECT_TRUE(gate.is_full("a"));
+  EXPECT_FALSE(gate.is_full("b"));
   EXPECT_EQ(gate.enter("a", 4, start(4)), Entry::kFull);
   EXPECT_EQ(gate.enter("b", 5, start(5)), Entry::kRun);
   gate.leave("a", 2);  // gives up waiting
+  EXPECT_FALSE(gate.is_full("a"));
   EXPECT_TRUE(started.empty());
   gate.leave("a", 1);
   EXPECT_EQ(started, std::vector<int>({3}));
@@ -34,6 +37,7 @@ TEST(KeyGate, CountsNothingWithoutKeyOrLimit) {
   KeyGate gate(1, 1);
   EXPECT_EQ(gate.enter("", 1, {}), Entry::kRun);
   EXPECT_EQ(gate.enter("", 2, {}), Entry::kRun);
+  EXPECT_FALSE(gate.is_full(""));
   gate.leave("", 1);
   KeyGate open(0, 0);
   EXPECT_EQ(open.enter("a", 1, {}), Entry::kRun);
@@ -45,6 +49,7 @@ TEST(KeyGate, WaitsWithoutEndWhereNoLimitIsSet) {
   EXPECT_EQ(gate.enter("a", 0, {}), Entry::kRun);
   for (uint64_t i = 1; i < 100; ++i) {
     EXPECT_EQ(gate.enter("a", i, {}), Entry::kWait);
+    EXPECT_FALSE(gate.is_full("a"));
   }
 }
 

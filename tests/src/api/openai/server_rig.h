@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -64,6 +65,37 @@ class FakeResponder final : public api::http::Responder {
     gone_ = std::move(gone);
   }
 
+  bool when_turn(api::http::Turn turn) override {
+    {
+      const std::lock_guard guard(lock_);
+      if (!has_turn_) {
+        turn_ = std::move(turn);
+        changed_.notify_all();
+        return false;
+      }
+    }
+    turn.start();
+    return true;
+  }
+
+  // The request will have to wait until the test says otherwise. Before it is sent.
+  void hold_turn() { has_turn_ = false; }
+
+  // What waits for its turn, once it does.
+  api::http::Turn take_turn() {
+    std::unique_lock guard(lock_);
+    EXPECT_TRUE(
+        changed_.wait_for(guard, std::chrono::minutes(1), [this] { return turn_.has_value(); }));
+    api::http::Turn turn = std::move(*turn_);
+    turn_.reset();
+    return turn;
+  }
+
+  void wait_for_stream() {
+    std::unique_lock guard(lock_);
+    EXPECT_TRUE(changed_.wait_for(guard, std::chrono::minutes(1), [this] { return is_stream_; }));
+  }
+
   // The client closes its connection.
   void leave() {
     std::function<void()> gone;
@@ -75,10 +107,10 @@ class FakeResponder final : public api::http::Responder {
     gone();
   }
 
-  // Waits until the answer is whole; a minute is far beyond any test.
+  // Waits until the answer is whole; ten minutes are far beyond any test, on a busy machine too.
   api::http::Response wait() {
     std::unique_lock guard(lock_);
-    EXPECT_TRUE(changed_.wait_for(guard, std::chrono::minutes(1), [this] { return is_whole_; }));
+    EXPECT_TRUE(changed_.wait_for(guard, std::chrono::minutes(10), [this] { return is_whole_; }));
     return head_;
   }
 
@@ -102,6 +134,8 @@ class FakeResponder final : public api::http::Responder {
   bool is_stream_ = false;
   bool is_whole_ = false;
   std::function<void()> gone_;
+  bool has_turn_ = true;
+  std::optional<api::http::Turn> turn_;
 };
 
 // Keeps records of requests that have ended.
@@ -189,6 +223,13 @@ class Server {
   std::shared_ptr<FakeResponder> send(std::string_view path, std::string body,
                                       std::string_view key = "", std::string_view id = "r1") {
     auto responder = std::make_shared<FakeResponder>();
+    send_to(responder, path, std::move(body), key, id);
+    return responder;
+  }
+
+  // The same with a responder of the test's.
+  void send_to(const std::shared_ptr<FakeResponder>& responder, std::string_view path,
+               std::string body, std::string_view key = "", std::string_view id = "r1") {
     api::http::Request request;
     request.method = body.empty() ? "GET" : "POST";
     request.path = path;
@@ -196,7 +237,14 @@ class Server {
     request.id = id;
     request.key = key;
     handler_->handle(std::move(request), responder);
-    return responder;
+  }
+
+  // What a request of `path` is answered before its body is read.
+  std::optional<api::http::Response> refuse_early(std::string_view path) {
+    api::http::Request head;
+    head.method = "POST";
+    head.path = path;
+    return handler_->refuse_early(head);
   }
 
   // A request and its whole answer, which must have `status`.
