@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "command.h"
+#include "environment.h"
 #include "signals.h"
 #include "token_text.h"
 
@@ -36,6 +37,8 @@ Environment:
   FATHOM_ISA   scalar, avx2, avx512, vnni or amx (x86-64), neon, dotprod or i8mm (Arm): the highest
                instruction set to use
   NO_COLOR     no colours on the terminal
+  `fathom serve` takes every option also as FATHOM_<OPTION>; a name of this form that is none is
+  refused.
 
 Exit status: 0 done; 1 failed; 2 wrong usage; 130 interrupted.)";
 
@@ -49,6 +52,21 @@ int usage_error(const CLI::App& app, const std::string& message) {
   std::fprintf(stderr, "fathom: `fathom %s--help` lists what there is\n",
                chosen.empty() ? "" : (chosen.front()->get_name() + " ").c_str());
   return kExitUsage;
+}
+
+// The variables that CommandLine::take_settings has given to options, of all subcommands.
+std::vector<std::string> variables_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_envname().empty()) {
+      names.push_back(option->get_envname());
+    }
+  }
+  for (const CLI::App* subcommand : app.get_subcommands(nullptr)) {
+    const std::vector<std::string> more = variables_of(*subcommand);
+    names.insert(names.end(), more.begin(), more.end());
+  }
+  return names;
 }
 
 int run_main(int argc, const char* const* argv) {
@@ -68,8 +86,12 @@ int run_main(int argc, const char* const* argv) {
   add_verify(line, command);
   add_bench(line, command);
   add_serve(line, command);
+  const std::string fault = environment_fault(variables_of(app));
   try {
     app.parse(argc, argv);
+    if (!fault.empty()) {
+      throw UsageError(fault);
+    }
     return command();
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
@@ -78,6 +100,9 @@ int run_main(int argc, const char* const* argv) {
   } catch (const CLI::CallForVersion& version) {
     return app.exit(version);
   } catch (const CLI::RequiredError& error) {
+    if (!fault.empty()) {  // what is missing may be what was misspelled
+      return usage_error(app, fault);
+    }
     const std::vector<std::string> unknown = app.remaining();  // of the line without a subcommand
     return usage_error(app, app.get_subcommands().empty() && !unknown.empty()
                                 ? fmt::format("'{}' is no subcommand", unknown.front())

@@ -34,7 +34,7 @@ int plan(const PlanFlags& flags) {
   const auto forecast = api::make_forecast(options);
   AnswerWriter writer;
   if (flags.as_json) {
-    writer.write(plan_json(forecast->plan, true) + "\n");
+    writer.write(plan_json(forecast->plan, xray::whole_sequences(forecast->input)) + "\n");
     return kExitDone;
   }
   for (const xray::PlanLine& line : forecast->plan.lines) {

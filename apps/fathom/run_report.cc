@@ -82,8 +82,10 @@ double mib(int64_t bytes) {
 
 }  // namespace
 
-std::string plan_json(const xray::MemoryPlan& plan, bool with_lines) {
-  return dump(plan_object(plan, with_lines));
+std::string plan_json(const xray::MemoryPlan& plan, int64_t sequences) {
+  ordered_json object = plan_object(plan, true);
+  object["sequences"] = sequences;
+  return dump(object);
 }
 
 bool is_context_full(const api::Session& session, const RunRecord& record) {

@@ -40,8 +40,9 @@ std::string summary_line(api::Session& session, const RunRecord& record);
 // One line per token: text, log-probability, the best ones.
 std::string logprob_table(const api::Session& session, const api::GenerateResult& result);
 
-// Bytes of every pool of a plan, and its total, as a JSON object; `with_lines` adds the formulas.
-std::string plan_json(const xray::MemoryPlan& plan, bool with_lines);
+// Bytes of every pool of a plan, its total and its formulas as a JSON object. `sequences`: of the
+// whole context that fit into the KV cache at once.
+std::string plan_json(const xray::MemoryPlan& plan, int64_t sequences);
 
 // The answer ended because the context is full.
 bool is_context_full(const api::Session& session, const RunRecord& record);

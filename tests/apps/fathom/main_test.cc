@@ -56,6 +56,21 @@ TEST(MainTest, EverySubcommandExplainsItself) {
   }
 }
 
+TEST(MainTest, MisspelledVariablesAreRefused) {
+  expect_refusal(fathom({"inspect", "--kernels"}, {"FATHOM_IAS=scalar"}), 2,
+                 "FATHOM_IAS, which is no setting; the nearest one is FATHOM_ISA;");
+  expect_refusal(fathom({"inspect", "--kernels"}, {"FATHOM_B=1", "FATHOM_API_KEY=k"}), 2,
+                 "FATHOM_API_KEY, which is no setting; the nearest one is FATHOM_API_KEYS;");
+  // Those of other subcommands, of builds, and of a service manager are no slips; help is always
+  // given.
+  EXPECT_EQ(fathom({"inspect", "--kernels"},
+                   {"FATHOM_MAX_SEQUENCES=4", "FATHOM_WERROR=ON", "FATHOM_SERVICE_HOST=10.0.0.1",
+                    "FATHOM_PORT_8080_TCP_ADDR=10.0.0.1"})
+                .status,
+            0);
+  EXPECT_EQ(fathom({"--help"}, {"FATHOM_IAS=scalar"}).status, 0);
+}
+
 TEST(MainTest, WrongUsageGivesTwo) {
   const std::vector<std::vector<std::string>> cases = {
       {},

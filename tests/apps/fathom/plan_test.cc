@@ -53,6 +53,18 @@ TEST(PlanTest, LinesAddUp) {
   }
 }
 
+// As many as the server has room for: pages of 64 tokens, by those of one context.
+TEST(PlanTest, JsonHasTheNumberOfSequences) {
+  const test::TempFolder folder;
+  const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  EXPECT_EQ(plan_of(model, {"-c", "128"})["sequences"], 1);
+  EXPECT_EQ(plan_of(model, {"-c", "128", "--max-sequences", "5"})["sequences"], 5);
+  EXPECT_EQ(plan_of(model, {"-c", "128", "--kv-memory", "100K"})["sequences"], 3);  // of 6 pages
+  const auto text = test::run_program(
+      FATHOM_PROGRAM, {.arguments = {"plan", "-m", model, "-c", "128", "--kv-memory", "100K"}});
+  EXPECT_THAT(text.out, testing::ContainsRegex("sequences +3 "));
+}
+
 // A page: 2 layers x 2 KV heads x 16 x K and V x 2 B x 64 = 16,384 B.
 TEST(PlanTest, TheCachesMemoryCanBeGiven) {
   const test::TempFolder folder;

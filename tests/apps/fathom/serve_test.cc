@@ -234,6 +234,18 @@ TEST(ServeTest, RefusesSettingsThatAreNone) {
   EXPECT_EQ(refused(files.arguments(), {"FATHOM_MAX_SEQUENCES=many"}).status, 2);
 }
 
+TEST(ServeTest, RefusesMisspelledVariables) {
+  const Files files;
+  const test::ProgramResult slip = refused(files.arguments(), {"FATHOM_MAX_SEQENCES=4"});
+  EXPECT_EQ(slip.status, 2);
+  EXPECT_THAT(slip.err, HasSubstr("FATHOM_MAX_SEQENCES, which is no setting; the nearest one is "
+                                  "FATHOM_MAX_SEQUENCES;"));
+  // What is missing may be what was misspelled.
+  const test::ProgramResult model = refused({}, {"FATHOM_MODLE=" + files.model});
+  EXPECT_EQ(model.status, 2);
+  EXPECT_THAT(model.err, HasSubstr("FATHOM_MODEL;"));
+}
+
 TEST(ServeTest, RefusesWhatCannotBe) {
   const Files files;
   EXPECT_EQ(refused({}).status, 2);
