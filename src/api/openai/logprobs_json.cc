@@ -76,13 +76,18 @@ void LegacyLogprobs::add_token(int32_t id, const std::string& bytes) {
   n_characters_ += count_characters(bytes);
 }
 
+// The chosen token is one of those listed, also where it is none of the likeliest.
 void LegacyLogprobs::add(const sample::Sampled& sampled, bool at_start) {
-  add_token(sampled.id, token_bytes(*tokenizer_, sampled.id, at_start));
+  const std::string chosen = token_bytes(*tokenizer_, sampled.id, at_start);
+  add_token(sampled.id, chosen);
   lists_->logprobs.push_back(finite(sampled.logprob));
   Json best = Json::object();
   for (const sample::TokenLogprob& other : sampled.best) {
     const std::string bytes = token_bytes(*tokenizer_, other.id, at_start);
     best[token_name(*tokenizer_, other.id, bytes)] = finite(other.logprob);
+  }
+  if (!sampled.best.empty()) {
+    best.emplace(token_name(*tokenizer_, sampled.id, chosen), finite(sampled.logprob));
   }
   lists_->best.push_back(sampled.best.empty() ? Json() : std::move(best));
 }

@@ -123,6 +123,38 @@ TEST_F(EngineThreadTest, WhatTheEngineRefusesIsThrownAtOnce) {
   EXPECT_EQ(thread.n_open(), 0);
 }
 
+// C26: whoever asks how the engine is, or brings or cancels a request, waits for no step.
+TEST_F(EngineThreadTest, NobodyWaitsForAStep) {
+  class Blocking final : public engine::TextSink {
+   public:
+    bool on_token(const engine::TokenEvent& /*event*/) override {
+      entered.set_value();
+      released.get_future().wait();
+      return false;
+    }
+
+    void on_finish(engine::FinishReason /*reason*/, const engine::Usage& /*usage*/,
+                   std::string_view /*message*/) override {}
+
+    std::promise<void> entered;
+    std::promise<void> released;
+  };
+
+  EngineThread thread(session_->engine(), 4);
+  const auto blocking = std::make_shared<Blocking>();
+  ASSERT_TRUE(thread.try_submit({{request(5), {blocking}}}).has_value());
+  blocking->entered.get_future().wait();  // the step goes on until the test lets it
+  EXPECT_TRUE(thread.pulse().is_stepping);
+  EXPECT_EQ(thread.n_open(), 1);
+  EXPECT_EQ(thread.stats().n_steps, 0);  // as of the last border
+  const auto other = std::make_shared<Sink>();
+  const auto ticket = thread.try_submit({{request(5), {other}}});
+  ASSERT_TRUE(ticket.has_value());
+  thread.cancel(*ticket);
+  blocking->released.set_value();
+  EXPECT_EQ(other->end.get_future().get(), engine::FinishReason::kCancelled);
+}
+
 TEST_F(EngineThreadTest, StoppingEndsWhatRunsAndTakesNothingMore) {
   EngineThread thread(session_->engine(), 8);
   std::vector<std::shared_ptr<Sink>> sinks;
