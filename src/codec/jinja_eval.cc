@@ -87,7 +87,10 @@ Value Runtime::eval(const Expr& expr) {
   if (expr.attribute != nullptr) {
     Value keep;
     const Value& value = borrow_member(expr, keep);
-    return &value == &keep ? std::move(keep) : value;
+    if (&value == &keep) {
+      return keep;
+    }
+    return value;
   }
   const Deeper deeper(*this);
   charge(1);

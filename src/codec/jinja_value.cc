@@ -55,20 +55,24 @@ bool same_number(const Value& a, const Value& b) {
 
 void dispose(Object* object) noexcept {
   // What waits while another object is being deleted on this thread.
-  thread_local constinit std::vector<Object*>* waiting = nullptr;
-  if (waiting != nullptr) {
-    waiting->push_back(object);
+  struct Waiting {
+    std::vector<Object*>* objects = nullptr;
+  };
+
+  thread_local constinit Waiting waiting;
+  if (waiting.objects != nullptr) {
+    waiting.objects->push_back(object);
     return;
   }
   std::vector<Object*> objects;
-  waiting = &objects;
+  waiting.objects = &objects;
   delete object;
   while (!objects.empty()) {
     Object* next = objects.back();
     objects.pop_back();
     delete next;
   }
-  waiting = nullptr;
+  waiting.objects = nullptr;
 }
 
 Value Value::integer(const BigInt& number) {
