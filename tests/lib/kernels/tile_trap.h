@@ -56,15 +56,15 @@ class TileTrap {
     int64_t stride;  // its scaled index
   };
 
-  static int64_t& register_of(ucontext_t* context, int number) {
+  static int64_t register_of(const ucontext_t* context, int number) {
     static constexpr int kOrder[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
                                        REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
                                        REG_R12, REG_R13, REG_R14, REG_R15};
-    return reinterpret_cast<int64_t&>(context->uc_mcontext.gregs[kOrder[number]]);
+    return context->uc_mcontext.gregs[kOrder[number]];
   }
 
   // The memory operand behind ModRM at p.
-  static void read_memory(ucontext_t* context, const uint8_t* code, uint8_t extensions,
+  static void read_memory(const ucontext_t* context, const uint8_t* code, uint8_t extensions,
                           Instruction* out) {
     const uint8_t* p = code + out->size;
     const int base_extension = (extensions & 0x20) == 0 ? 8 : 0;
@@ -93,7 +93,7 @@ class TileTrap {
     out->at = reinterpret_cast<std::byte*>(address);
   }
 
-  static bool read_instruction(ucontext_t* context, const uint8_t* code, Instruction* out) {
+  static bool read_instruction(const ucontext_t* context, const uint8_t* code, Instruction* out) {
     if (code[0] != 0xC4 || (code[1] & 0x1F) != 2 || (code[2] & 0x84) != 0) {
       return false;
     }
