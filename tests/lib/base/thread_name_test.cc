@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <array>
+#include <chrono>
 #include <string>
 #include <thread>
 
@@ -40,11 +41,11 @@ TEST(ThreadName, WorkersOfAPoolAreNumberedAndTheCallerKeepsItsName) {
   std::array<std::string, 3> names;
   std::array<bool, 3> seen{};
   while (!seen[1] || !seen[2]) {
-    pool.run(64, [&](int64_t /*unit*/, int worker) {
+    pool.run(8, [&](int64_t /*unit*/, int worker) {
       names[static_cast<size_t>(worker)] = own_name();
       seen[static_cast<size_t>(worker)] = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // the others wake meanwhile
     });
-    std::this_thread::yield();
   }
   EXPECT_EQ(names[1], "fathom-work-1");
   EXPECT_EQ(names[2], "fathom-work-2");
