@@ -5,8 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <optional>
+#include <set>
 
 #include "command.h"
 
@@ -49,6 +52,10 @@ std::string config_path(const std::vector<std::string>& words) {
 }
 
 std::vector<CLI::ConfigItem> read_config(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {  // CLI11 reads nothing from one
+    throw UsageError(fmt::format("--config {}: is a folder; expected a TOML file", path));
+  }
   try {
     return CLI::ConfigTOML().from_file(path);
   } catch (const CLI::Error& error) {
@@ -56,8 +63,19 @@ std::vector<CLI::ConfigItem> read_config(const std::string& path) {
   }
 }
 
+// CLI11 makes one item of a name that follows itself, with all its values.
+void require_once(const CLI::Option& option, const CLI::ConfigItem& item, const std::string& path,
+                  std::set<std::string>& seen) {
+  const bool takes_one = option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeLast;
+  if (!seen.insert(item.name).second || (takes_one && item.inputs.size() > 1)) {
+    throw UsageError(fmt::format("{}: '{}' has more than one value; give {}", path, item.name,
+                                 takes_one ? "one" : "all of them in one list"));
+  }
+}
+
 // What the file says counts as if it stood at the begin of the line.
 void apply_config(CLI::App& app, const std::string& path) {
+  std::set<std::string> seen;
   for (const CLI::ConfigItem& item : read_config(path)) {
     if (item.name == "++" || item.name == "--") {  // begin and end of a section
       continue;
@@ -70,6 +88,7 @@ void apply_config(CLI::App& app, const std::string& path) {
       throw UsageError(fmt::format("{}: '{}' is no setting of {}; `fathom {} --help` lists them",
                                    path, item.fullname(), app.get_name(), app.get_name()));
     }
+    require_once(*option, item, path, seen);
     const char* variable = std::getenv(option->get_envname().c_str());
     if (variable != nullptr && *variable != '\0') {
       continue;
@@ -90,7 +109,14 @@ NamedCheck in_range(int64_t lowest, int64_t highest) {
 }
 
 NamedCheck in_real_range(double lowest, double highest) {
-  return check_of(CLI::Range(lowest, highest));
+  NamedCheck check = check_of(CLI::Range(lowest, highest));
+  check.check = [in_range = check.check](const std::string& value) {
+    double number = 0;  // NaN is below no bound and above none
+    return CLI::detail::lexical_cast(value, number) && std::isnan(number)
+               ? fmt::format("Value {} is no number", value)
+               : in_range(value);
+  };
+  return check;
 }
 
 NamedCheck is_one_of(std::initializer_list<const char*> values) {

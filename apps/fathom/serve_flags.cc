@@ -104,7 +104,7 @@ void add_limit_flags(CommandLine& app, ServeFlags& flags) {
   add_counts(app, {
                       {"--max-connections", &transport.max_connections, 1, kMostCount,
                        "Open connections at once"},
-                      {"--max-head-bytes", &transport.max_head_bytes, 256, 1 << 20,
+                      {"--max-head-bytes", &transport.max_head_bytes, 256, 1 << 16,
                        "A request's line and headers; beyond them 431"},
                       {"--max-body-bytes", &transport.max_body_bytes, 1, kMostBytes,
                        "A request's body; beyond it 413"},

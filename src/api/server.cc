@@ -45,6 +45,11 @@ http::KeyRing read_keys(const ServerOptions& options) {
     ring.add_file(options.key_file);
   }
   ring.add(options.keys, "FATHOM_API_KEYS");
+  if (ring.is_empty() && !options.keys.empty()) {  // never open by a slip of the pen
+    fail(ErrorCode::kInvalidArgument,
+         "FATHOM_API_KEYS: found no API key; expected KEY or NAME KEY, with commas between, or no "
+         "such variable");
+  }
   return ring;
 }
 

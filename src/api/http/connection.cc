@@ -15,7 +15,7 @@ using boost::system::error_code;
 namespace {
 
 constexpr size_t kReadBytes = 4096;       // of memory that every connection has
-constexpr size_t kAheadBytes = 64 << 10;  // read while an answer is under way
+constexpr size_t kAheadBytes = 64 << 10;  // read and not used yet; no less than the longest head
 constexpr size_t kWriteBytes = 64 << 10;  // given to the socket at once
 constexpr size_t kLingerBytes = 8 << 20;  // taken and dropped before closing
 constexpr double kLingerSeconds = 2;

@@ -7,6 +7,7 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -84,6 +85,11 @@ void KeyRing::add(std::string_view text, const std::string& where) {
 }
 
 void KeyRing::add_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {  // a stream of one throws when it is read
+    fail(ErrorCode::kInvalidArgument,
+         fmt::format("{}: is a folder; expected a file of API keys, one a line", path));
+  }
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file) {

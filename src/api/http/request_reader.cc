@@ -1,5 +1,6 @@
 // The one user of Beast. Its parser refuses what is not HTTP, two lengths that differ, and lengths
-// beside chunks, so a request's end is never a matter of opinion.
+// beside chunks; codings that it does not know are refused here. So a request's end is never a
+// matter of opinion.
 #include "api/http/request_reader.h"
 
 #include <fmt/format.h>
@@ -22,7 +23,9 @@ struct RequestReader::Parts {
   ReadError error;
 
   void refuse(const beast::error_code& code);
+  void refuse(std::string message, int status = 400);
   bool take_target(std::string_view target);
+  bool check_head();
   void read_head();
 };
 
@@ -40,6 +43,11 @@ void RequestReader::Parts::refuse(const beast::error_code& code) {
   } else {
     error = {400, fmt::format("the request is not well-formed HTTP/1.1: {}", code.message())};
   }
+}
+
+void RequestReader::Parts::refuse(std::string message, int status) {
+  state = State::kError;
+  error = {status, std::move(message)};
 }
 
 // "/path?query", "http://host/path?query" or "*". False for anything else.
@@ -61,13 +69,38 @@ bool RequestReader::Parts::take_target(std::string_view target) {
   return true;
 }
 
+// What a proxy before this server may read in another way. The parser takes a body in any other
+// coding for none, and its bytes for the next request.
+bool RequestReader::Parts::check_head() {
+  const auto& message = parser.get();
+  const auto coding = message.find(beast::http::field::transfer_encoding);
+  if (coding != message.end()) {
+    if (message.version() < 11) {
+      refuse("the request has Transfer-Encoding in HTTP/1.0; expected Content-Length");
+      return false;
+    }
+    if (!beast::iequals(coding->value(), "chunked")) {
+      refuse(fmt::format("the request's Transfer-Encoding is '{}'; expected chunked alone",
+                         std::string(coding->value())));
+      return false;
+    }
+  }
+  if (message.count(beast::http::field::host) > 1) {
+    refuse("the request has more than one Host; expected one");
+    return false;
+  }
+  return true;
+}
+
 void RequestReader::Parts::read_head() {
+  if (!check_head()) {
+    return;
+  }
   const auto& message = parser.get();
   request.method = std::string_view(message.method_string().data(), message.method_string().size());
   const auto target = message.target();
   if (!take_target({target.data(), target.size()})) {
-    state = State::kError;
-    error = {400, "the request's target is no path; expected one that begins with '/'"};
+    refuse("the request's target is no path; expected one that begins with '/'");
     return;
   }
   for (const auto& field : message) {
@@ -101,7 +134,8 @@ size_t RequestReader::take(std::string_view bytes) {
     }
     parts.has_begun = true;
     beast::error_code code;
-    used += parts.parser.put(boost::asio::const_buffer(rest.data(), rest.size()), code);
+    const size_t n = parts.parser.put(boost::asio::const_buffer(rest.data(), rest.size()), code);
+    used += n;
     if (code && code != beast::http::error::need_more) {
       parts.refuse(code);
       break;
@@ -111,6 +145,14 @@ size_t RequestReader::take(std::string_view bytes) {
       break;
     }
     if (code == beast::http::error::need_more) {
+      if (parts.state == State::kBody &&
+          std::ssize(rest) - static_cast<int64_t>(n) >= parts.limits.head_bytes) {
+        parts.refuse(
+            fmt::format("the line of a chunk, or the fields behind the last one, are longer "
+                        "than {} bytes; send less",
+                        parts.limits.head_bytes),
+            431);
+      }
       break;
     }
   }

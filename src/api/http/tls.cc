@@ -34,6 +34,9 @@ TlsContext open_tls(const std::string& certificate_path, const std::string& key_
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   SSL_CTX_set_mode(context->native_handle(), SSL_MODE_RELEASE_BUFFERS);  // 34 KiB an idle client
   boost::system::error_code error;
+  // Without this a key under a password asks for it at the terminal, also when it is read again.
+  context->set_password_callback(
+      [](size_t, boost::asio::ssl::context::password_purpose) { return std::string(); }, error);
   context->use_certificate_chain_file(certificate_path, error);
   if (error) {
     refuse(certificate_path, "a chain of certificates", error);

@@ -232,6 +232,20 @@ TEST(ServeTest, RefusesSettingsThatAreNone) {
   EXPECT_EQ(refused(files.arguments({"--config", other})).status, 2);
   EXPECT_EQ(refused(files.arguments({"--config", files.folder.path_of("none")})).status, 2);
   EXPECT_EQ(refused(files.arguments(), {"FATHOM_MAX_SEQUENCES=many"}).status, 2);
+  const test::ProgramResult folder = refused(files.arguments({"--config", files.folder.path()}));
+  EXPECT_EQ(folder.status, 2);
+  EXPECT_THAT(folder.err, HasSubstr("is a folder; expected a TOML file"));
+}
+
+TEST(ServeTest, RefusesSettingsWithTwoValues) {
+  const Files files;
+  for (const char* text : {"threads = 1\nthreads = 2\n", "threads = 1\ncontext = 8\nthreads = 2\n",
+                           "threads = [1, 2]\n", "threads = 1\n[serve]\nthreads = 1\n"}) {
+    const std::string config = files.folder.write("twice.toml", text);
+    const test::ProgramResult result = refused(files.arguments({"--config", config}));
+    EXPECT_EQ(result.status, 2) << text;
+    EXPECT_THAT(result.err, HasSubstr("twice.toml: 'threads' has more than one value")) << text;
+  }
 }
 
 TEST(ServeTest, RefusesMisspelledVariables) {
@@ -251,6 +265,9 @@ TEST(ServeTest, RefusesWhatCannotBe) {
   EXPECT_EQ(refused({}).status, 2);
   EXPECT_EQ(refused(files.arguments({"--port", "70000"})).status, 2);
   EXPECT_EQ(refused(files.arguments({"--idle-seconds", "-1"})).status, 2);
+  EXPECT_EQ(refused(files.arguments({"--idle-seconds", "nan"})).status, 2);
+  EXPECT_EQ(refused(files.arguments({"--comment-seconds", "-NaN"})).status, 2);
+  EXPECT_EQ(refused(files.arguments({"--max-head-bytes", "65537"})).status, 2);
   EXPECT_EQ(refused(files.arguments({"--log-format", "xml"})).status, 2);
   EXPECT_EQ(refused(files.arguments({"--tls-key", "k"})).status, 2);
   EXPECT_EQ(refused(files.arguments({"--tls-cert", "c"})).status, 2);

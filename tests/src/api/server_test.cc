@@ -209,6 +209,10 @@ TEST(Server, IsNotOpenToOthersByAccident) {
   options.no_auth = false;
   options.keys = "sk-1";
   EXPECT_NO_THROW(Server server(options));
+  options.transport.host = "127.0.0.1";
+  options.keys = ", #";
+  test::expect_error([&] { Server server(options); }, ErrorCode::kInvalidArgument,
+                     {"FATHOM_API_KEYS: found no API key"});
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ struct Pem {
   std::string key;
 };
 
-// A fresh key and a certificate for "localhost" that it has signed itself.
-inline Pem make_pem(long serial) {
+// A fresh key, under a password unless that is empty, and a certificate for "localhost" that it has
+// signed itself.
+inline Pem make_pem(long serial, const std::string& password = {}) {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509* certificate = X509_new();
   ASN1_INTEGER_set(X509_get_serialNumber(certificate), serial);
@@ -39,7 +40,9 @@ inline Pem make_pem(long serial) {
   BIO* certificate_bio = BIO_new(BIO_s_mem());
   PEM_write_bio_X509(certificate_bio, certificate);
   BIO* key_bio = BIO_new(BIO_s_mem());
-  PEM_write_bio_PrivateKey(key_bio, key, nullptr, nullptr, 0, nullptr, nullptr);
+  PEM_write_bio_PrivateKey(key_bio, key, password.empty() ? nullptr : EVP_aes_128_cbc(),
+                           reinterpret_cast<const unsigned char*>(password.data()),
+                           static_cast<int>(password.size()), nullptr, nullptr);
   X509_free(certificate);
   EVP_PKEY_free(key);
   return {text_of(certificate_bio), text_of(key_bio)};

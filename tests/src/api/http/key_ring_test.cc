@@ -61,6 +61,7 @@ TEST(KeyRing, ReadsFiles) {
   std::ofstream(path) << "# nobody\n";
   EXPECT_THROW(KeyRing().add_file(path), Error);
   EXPECT_THROW(KeyRing().add_file(folder.path() + "/none"), Error);
+  EXPECT_THROW(KeyRing().add_file(folder.path()), Error);
 }
 
 TEST(KeyRing, ReadsTheHeader) {

@@ -137,5 +137,28 @@ TEST(RequestReader, RefusesTwoEndsOfOneBody) {
   EXPECT_EQ(status_of("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), 400);
 }
 
+TEST(RequestReader, RefusesWhatAProxyMayReadInAnotherWay) {
+  for (const char* coding :
+       {"identity", "xchunked", "chunked, identity", "gzip, chunked", "gzip"}) {
+    EXPECT_EQ(status_of(std::string("POST / HTTP/1.1\r\nTransfer-Encoding: ") + coding +
+                        "\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n"),
+              400)
+        << coding;
+  }
+  EXPECT_EQ(status_of("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
+  EXPECT_EQ(state_of("POST / HTTP/1.1\r\nTransfer-Encoding: Chunked \r\n\r\n0\r\n\r\n"),
+            State::kDone);
+}
+
+TEST(RequestReader, RefusesLinesOfChunksThatAreTooLong) {
+  const ReadLimits small{.head_bytes = 64, .body_bytes = 100};
+  const std::string head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  EXPECT_EQ(status_of(head + "1;a=" + std::string(100, 'b'), small), 431);
+  EXPECT_EQ(status_of(head + std::string(100, '0'), small), 431);
+  EXPECT_EQ(status_of(head + "1\r\na\r\n0\r\nA: " + std::string(100, 'b'), small), 431);
+  EXPECT_EQ(state_of(head + "1;a=b\r\na\r\n0\r\nA: b\r\n\r\n", small), State::kDone);
+}
+
 }  // namespace
 }  // namespace fathom::api::http

@@ -60,6 +60,10 @@ TEST(Tls, RefusesWhatIsNoCertificate) {
   test::expect_error([&] { open_tls(certificate, junk); }, ErrorCode::kCorruptFile, {"junk"});
   test::expect_error([&] { open_tls(certificate, other_key); }, ErrorCode::kCorruptFile,
                      {"two.key", "one.crt"});
+  // Under a password: nobody is asked for it.
+  const std::string locked = folder.write("locked.key", make_pem(3, "secret").key);
+  test::expect_error([&] { open_tls(certificate, locked); }, ErrorCode::kCorruptFile,
+                     {"locked.key"});
 }
 
 TEST(Tls, ServesAndReloads) {
