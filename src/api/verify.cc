@@ -13,6 +13,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "engine/engine.h"
+#include "kernels/dispatch.h"
 
 namespace fathom::api {
 
@@ -170,8 +171,8 @@ uint64_t hash_of(const std::vector<Answer>& answers) {
 }
 
 // Ways that need a session of their own.
-std::vector<std::pair<std::string, SessionOptions>> other_sessions(const SessionOptions& base,
-                                                                   int n_threads, Isa isa) {
+std::vector<std::pair<std::string, SessionOptions>> other_sessions(
+    const SessionOptions& base, int n_threads, const kernels::Dispatch& dispatch) {
   std::vector<std::pair<std::string, SessionOptions>> sessions;
   for (const int threads : {1, 2, 3}) {
     if (threads != n_threads) {
@@ -179,10 +180,9 @@ std::vector<std::pair<std::string, SessionOptions>> other_sessions(const Session
       sessions.back().second.n_threads = threads;
     }
   }
-  const CpuFeatures cpu = detect_cpu();
-  for (const Isa other : kAllIsas) {
+  for (const Isa other : dispatch.usable) {
     const bool has_permission = other != Isa::kAmx || request_tiles();
-    if (other != isa && cpu.has(other) && has_permission) {
+    if (other != dispatch.isa && has_permission) {
       sessions.emplace_back(std::string(name_of(other)), base);
       sessions.back().second.isa_cap = other;
     }
@@ -231,7 +231,7 @@ VerifyReport verify(const VerifyOptions& given) {
   };
   VerifyWay reference = begin("alone");
   std::vector<Answer> expected;
-  Isa isa = Isa::kScalar;
+  std::vector<std::pair<std::string, SessionOptions>> others;
   {
     const auto session = Session::open(options.session);
     if (options.prompts.empty()) {
@@ -240,9 +240,9 @@ VerifyReport verify(const VerifyOptions& given) {
     }
     Runner runner(*session, options);
     expected = runner.run({.name = "alone"}, reference);
-    isa = session->dispatch().isa;
-    report.isa = name_of(isa);
+    report.isa = name_of(session->dispatch().isa);
     report.n_threads = session->threads().n_threads();
+    others = other_sessions(options.session, report.n_threads, session->dispatch());
     const Way ways[] = {
         {.name = "the same again"},
         {.name = "all in one batch", .is_together = true},
@@ -258,8 +258,7 @@ VerifyReport verify(const VerifyOptions& given) {
       report.ways.push_back(std::move(result));
     }
   }
-  for (const auto& [name, session_options] :
-       other_sessions(options.session, report.n_threads, isa)) {
+  for (const auto& [name, session_options] : others) {
     VerifyWay result = begin(name);
     const auto session = Session::open(session_options);
     compare(expected, Runner(*session, options).run({.name = name, .is_together = true}, result),
