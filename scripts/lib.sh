@@ -130,5 +130,6 @@ build() {
   cd "$root"
   [ "build/$preset/build.ninja" -nt CMakePresets.json ] || cmake --preset "$preset" </dev/null >&2
   cmake --build --preset "$preset" "${targets[@]}" </dev/null |
-    { grep -v -e '^ninja: no work to do' -e 'Re-checking globbed directories' >&2 || true; }
+    { grep -v -e '^ninja: no work to do' -e 'Re-checking globbed directories' \
+      -e '-P .*/cmake/commit\.cmake$' >&2 || true; }
 }

@@ -104,15 +104,17 @@ int answer(const RunFlags& flags, const Prompt& prompt, api::Session& session) {
   if (writer.is_closed()) {
     return kExitDone;
   }
+  const bool is_text = !flags.as_json && session.tokenizer() != nullptr;
+  if (is_text && !writer.at_line_start()) {
+    writer.write("\n");  // before the warning, which would stand behind the answer on its line
+  }
   if (is_context_full(session, record)) {
     warn(full_context_warning(session));
   }
   if (flags.as_json) {
     writer.write(run_json(session, record) + "\n");
-  } else if (session.tokenizer() == nullptr) {
+  } else if (!is_text) {
     writer.write(ids_text(record.result.tokens) + "\n");
-  } else if (!writer.at_line_start()) {
-    writer.write("\n");
   }
   if (!flags.as_json && flags.sampling.params.n_logprobs >= 0) {
     std::fputs(logprob_table(session, record.result).c_str(), stderr);
