@@ -163,7 +163,7 @@ Value Runtime::eval_dict(const Expr& expr) {
     Value item = eval(*expr.parts[i + 1]);
     dict->set(std::move(key), std::move(item));
   }
-  return value;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): the value owns it
+  return value;
 }
 
 Value Runtime::eval_condition(const Expr& expr) {

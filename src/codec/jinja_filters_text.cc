@@ -188,6 +188,21 @@ struct Wrap {
   bool on_hyphens;
 };
 
+// Where the first `room` characters of a chunk that is longer than a line end, or after their last
+// hyphen where lines break there.
+size_t long_piece_end(std::string_view text, size_t first, int64_t room, bool on_hyphens) {
+  size_t cut = first;
+  for (; room > 0; --room) {
+    cut += char_size(text, cut);
+  }
+  const std::string_view head = text.substr(first, cut - first);
+  const size_t hyphen = on_hyphens ? head.rfind('-') : head.npos;
+  if (hyphen != head.npos && head.substr(0, hyphen).find_first_not_of('-') != head.npos) {
+    cut = first + hyphen + 1;
+  }
+  return cut;
+}
+
 void wrap_line(Runtime& runtime, const Value& line, const Wrap& wrap, std::vector<Value>& out) {
   const std::string_view text = line.text();
   auto chunks = chunks_of(text, wrap.on_hyphens);
@@ -214,15 +229,7 @@ void wrap_line(Runtime& runtime, const Value& line, const Wrap& wrap, std::vecto
     if (!chunks.empty() && width_of(chunks.back()) > wrap.width) {
       auto& chunk = chunks.back();
       if (wrap.breaks_long) {
-        size_t cut = chunk.first;
-        for (int64_t room = wrap.width - used; room > 0; --room) {
-          cut += char_size(text, cut);
-        }
-        const std::string_view head = text.substr(chunk.first, cut - chunk.first);
-        const size_t hyphen = wrap.on_hyphens ? head.rfind('-') : head.npos;
-        if (hyphen != head.npos && head.substr(0, hyphen).find_first_not_of('-') != head.npos) {
-          cut = chunk.first + hyphen + 1;
-        }
+        const size_t cut = long_piece_end(text, chunk.first, wrap.width - used, wrap.on_hyphens);
         taken.emplace_back(chunk.first, cut);
         chunk.first = cut;
       } else if (taken.empty()) {

@@ -262,7 +262,6 @@ Runtime::Flow Runtime::run_for(const Stmt& statement, const Value& iterable, int
     refuse(fmt::format("'{}' object is not iterable", type_name(iterable)));
   }
   const Value source = loop_source(statement, iterable);
-  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the value `source` owns it
   Ref<LoopObject> loop;
   Iteration plain(*this, source);
   if (statement.uses_loop) {
