@@ -23,12 +23,10 @@ constexpr auto kOwn = std::to_array<std::string_view>({"FATHOM_ISA", "FATHOM_API
 constexpr auto kOfBuilds = std::to_array<std::string_view>({
     "FATHOM_ARM_CPU",
     "FATHOM_COVERAGE",
-    "FATHOM_CUDA",
     "FATHOM_DCHECKS",
     "FATHOM_FUZZ",
     "FATHOM_ISAS",
     "FATHOM_MOLD",
-    "FATHOM_MPI",
     "FATHOM_REFERENCE_OUT",
     "FATHOM_SANITIZE",
     "FATHOM_TESTS",
