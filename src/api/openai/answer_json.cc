@@ -223,7 +223,8 @@ std::string AnswerJson::whole(std::span<const ChoiceNews> choices, const AnswerU
 void AnswerJson::append_events(size_t choice, const ChoiceNews& news, std::string& out) {
   const Maker maker{*this, choice};
   Progress& progress = progress_[choice];
-  if (!progress.has_begun && (!news.times.empty() || news.end)) {
+  // What is known of a prompt comes before its first token, and may be written before it.
+  if (!progress.has_begun && (!news.prompt.empty() || !news.times.empty() || news.end)) {
     progress.has_begun = true;
     maker.append_begin(news, out);
   }
