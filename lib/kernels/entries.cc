@@ -23,10 +23,11 @@ class List {
     }
   }
 
-  void by_packed_type(Family family, size_t offset) {
+  void by_packed_type(Family family, size_t offset, bool with_floats = true) {
     for (int i = 0; i < kNumDTypes; ++i) {
       const auto type = static_cast<DType>(i);
-      if (quant::is_packed_type(type)) {
+      const bool is_float = type == DType::kF32 || type == DType::kBF16;
+      if (quant::is_packed_type(type) && (with_floats || !is_float)) {
         const auto at = static_cast<size_t>(i) * kPointerBytes;
         entries_.push_back({family, i, fathom::name_of(type), offset + at});
       }
@@ -47,7 +48,9 @@ std::vector<Entry> make_entries() {
   List list;
   list.by_packed_type(Family::kMatmulFew, offsetof(KernelTable, matmul_few));
   list.by_packed_type(Family::kMatmulMany, offsetof(KernelTable, matmul_many));
+  list.by_packed_type(Family::kMatmulCoarse, offsetof(KernelTable, matmul_coarse), false);
   list.single(Family::kQuantizeRow, offsetof(KernelTable, quantize_row));
+  list.single(Family::kQuantizeCoarseRow, offsetof(KernelTable, quantize_coarse_row));
   list.single(Family::kRoundRowBf16, offsetof(KernelTable, round_row_bf16));
   list.single(Family::kCopyRowF32, offsetof(KernelTable, copy_row_f32));
   list.single(Family::kRmsNorm, offsetof(KernelTable, rms_norm));
@@ -76,11 +79,12 @@ const std::byte* bytes_of(const KernelTable& table) {
 }  // namespace
 
 std::string_view name_of(Family family) {
-  static constexpr std::array<std::string_view, 21> kNames = {
-      "matmul_few",  "matmul_many", "quantize_row", "round_row_bf16", "copy_row_f32", "rms_norm",
-      "layer_norm",  "gated",       "activate",     "clamped_swiglu", "add",          "scale",
-      "add_scaled",  "clamp",       "soft_cap",     "rope",           "write_k",      "write_v",
-      "attend_span", "merge_span",  "finish_attend"};
+  static constexpr std::array<std::string_view, 23> kNames = {
+      "matmul_few",     "matmul_many",    "matmul_coarse", "quantize_row", "quantize_coarse_row",
+      "round_row_bf16", "copy_row_f32",   "rms_norm",      "layer_norm",   "gated",
+      "activate",       "clamped_swiglu", "add",           "scale",        "add_scaled",
+      "clamp",          "soft_cap",       "rope",          "write_k",      "write_v",
+      "attend_span",    "merge_span",     "finish_attend"};
   return kNames[static_cast<size_t>(family)];
 }
 

@@ -15,7 +15,9 @@ namespace fathom::kernels {
 enum class Family : uint8_t {
   kMatmulFew,
   kMatmulMany,
+  kMatmulCoarse,
   kQuantizeRow,
+  kQuantizeCoarseRow,
   kRoundRowBf16,
   kCopyRowF32,
   kRmsNorm,

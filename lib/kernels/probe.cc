@@ -11,6 +11,7 @@ std::vector<uint32_t> probe_entry(const Entry& entry, const KernelTable& table) 
   switch (entry.family) {
     case Family::kMatmulFew:
     case Family::kMatmulMany:
+    case Family::kMatmulCoarse:
       probe_matmul(entry, table, &out);
       break;
     case Family::kWriteK:

@@ -109,6 +109,9 @@ struct Rows {
   std::vector<int8_t> q;
   std::vector<float> d, ds, floats;
   std::vector<int32_t> sums, half_sums;
+  std::vector<int8_t> coarse_q;
+  std::vector<float> coarse_d;
+  std::vector<int32_t> coarse_sums;
 
   RowsView view;
 
@@ -120,6 +123,7 @@ struct Rows {
       fill_floats(type, n_slots, n_cols, random);
     } else {
       fill_codes(n_slots, random);
+      fill_coarse(n_cols, random);
     }
   }
 
@@ -159,6 +163,29 @@ struct Rows {
     view.sums = sums.data();
     view.half_sums = half_sums.data();
   }
+
+  // Codes of blocks of 256: all at +-127 in some of them, scales 0 in others.
+  void fill_coarse(int64_t n_cols, ProbeRandom* random) {
+    const int64_t n_steps = (n_cols + 63) / 64;
+    const int64_t n_coarse = (n_cols + 255) / 256;
+    coarse_q.resize(static_cast<size_t>(n_steps * view.n_rows * 64));
+    for (int64_t slot = 0; slot < n_coarse * view.n_rows; ++slot) {
+      const int64_t block = slot / view.n_rows;
+      const int64_t row = slot % view.n_rows;
+      int32_t sum = 0;
+      for (int64_t k = block * 256; k < block * 256 + 256 && k < n_cols; ++k) {
+        const int64_t extreme = slot % 7 == 3 ? 127 : random->below(255) - 127;
+        const auto code = static_cast<int8_t>(slot % 14 == 10 ? -extreme : extreme);
+        coarse_q[static_cast<size_t>((k / 64 * view.n_rows + row) * 64 + k % 64)] = code;
+        sum += code;
+      }
+      coarse_sums.push_back(sum);
+      coarse_d.push_back(slot % 11 == 5 ? 0.0F : (1.5F + random->value(1.0F) / 1024.0F) * 0x1p-6F);
+    }
+    view.coarse_q = coarse_q.data();
+    view.coarse_d = coarse_d.data();
+    view.coarse_sums = coarse_sums.data();
+  }
 };
 
 void run_shape(const Entry& entry, const KernelTable& table, const Shape& shape, ProbeOutput* out) {
@@ -184,8 +211,10 @@ void run_shape(const Entry& entry, const KernelTable& table, const Shape& shape,
   args.out = result.data();
   args.out_stride = out_stride;
   args.scratch = scratch.data();
-  const bool is_few = entry.family == Family::kMatmulFew;
-  (is_few ? table.matmul_few : table.matmul_many)[entry.index](args);
+  const auto& family = entry.family == Family::kMatmulFew    ? table.matmul_few
+                       : entry.family == Family::kMatmulMany ? table.matmul_many
+                                                             : table.matmul_coarse;
+  family[entry.index](args);
   out->add(result);
 }
 

@@ -58,6 +58,47 @@ std::vector<float> quantize_inputs(float bad, ProbeRandom* random) {
   return x;
 }
 
+// The same over 256 values instead of 32, and a short end of 69.
+std::vector<float> quantize_coarse_inputs(float bad, ProbeRandom* random) {
+  constexpr size_t kBlock = 256;
+  std::vector<float> x = random->values(int64_t{6} * kBlock + 69, 3.0F);
+  for (size_t i = 0; i < kBlock; ++i) {
+    const auto step = static_cast<float>(i % 128) - 64.0F;
+    x[kBlock + i] = i == 0 ? 127.0F : step + 0.5F;
+    x[2 * kBlock + i] = step * 0x1p-108F;
+    x[3 * kBlock + i] = step * 0x1p-106F;
+    x[4 * kBlock + i] = step * 0x1p121F;
+  }
+  x[5 * kBlock + 7] = bad;
+  return x;
+}
+
+void probe_quantize_coarse(const KernelTable& table, float bad, ProbeOutput* out) {
+  ProbeRandom random(44);
+  const std::vector<float> x = quantize_coarse_inputs(bad, &random);
+  const int64_t n_rows = 3;
+  std::vector<int8_t> q(size_t{8} * 256 * n_rows, 99);
+  std::vector<float> d(size_t{8} * n_rows, -1.0F);
+  std::vector<int32_t> sums(size_t{8} * n_rows, -1);
+  CoarseRowArgs args;
+  args.x = x.data();
+  args.n = static_cast<int64_t>(x.size());
+  args.row = 1;
+  args.n_rows = n_rows;
+  args.first_block = 1;
+  args.q = q.data();
+  args.d = d.data();
+  args.sums = sums.data();
+  out->add_word(table.quantize_coarse_row(args) ? 1U : 0U);
+  out->add(d);
+  for (const int32_t sum : sums) {
+    out->add_word(static_cast<uint32_t>(sum));
+  }
+  for (const int8_t code : q) {
+    out->add_word(static_cast<uint8_t>(code));
+  }
+}
+
 void probe_quantize(const KernelTable& table, float bad, ProbeOutput* out) {
   ProbeRandom random(41);
   const std::vector<float> x = quantize_inputs(bad, &random);
@@ -230,6 +271,11 @@ void probe_rows(const Entry& entry, const KernelTable& table, ProbeOutput* out) 
     case Family::kQuantizeRow:
       for (const float bad : {1.0F, kNan, kInf, -kInf}) {
         probe_quantize(table, bad, out);
+      }
+      break;
+    case Family::kQuantizeCoarseRow:
+      for (const float bad : {1.0F, kNan, kInf, -kInf}) {
+        probe_quantize_coarse(table, bad, out);
       }
       break;
     case Family::kRoundRowBf16:

@@ -29,6 +29,11 @@ struct RowsView {
   // float forms: bf16-rounded values held as f32 (BF16 weights), and plain f32 (F32 weights)
   const float* bf16 = nullptr;  // [n_blocks][n_rows][32]
   const float* f32 = nullptr;   // [n_blocks][n_rows][32]
+  // coarse form, int8 per 256 (`--arithmetic fast`): c blocks of 256, s steps of 64, zero-padded
+  const int8_t* coarse_q = nullptr;      // [s][n_rows][64]
+  const float* coarse_d = nullptr;       // [c][n_rows]  scale
+  const int32_t* coarse_sums = nullptr;  // [c][n_rows]  sum of the 256 q
+  const bool* is_coarse = nullptr;       // [n_rows] rows held in this form and not in the int8 one
 };
 
 // Rows of a weight matrix times rows of activations, all of K:
@@ -66,6 +71,19 @@ struct QuantizeArgs {
   float* ds = nullptr;
   int32_t* sums = nullptr;
   int32_t* half_sums = nullptr;
+};
+
+// Writes row `row` of the coarse form. False when a block's largest magnitude is Inf or NaN (that
+// block is written as zeros).
+struct CoarseRowArgs {
+  const float* x = nullptr;  // [n]
+  int64_t n = 0;             // real elements; the last step of 64 is zero-padded
+  int64_t row = 0;
+  int64_t n_rows = 0;       // rows of the destination
+  int64_t first_block = 0;  // destination block of 256 of x[0]
+  int8_t* q = nullptr;
+  float* d = nullptr;
+  int32_t* sums = nullptr;
 };
 
 // Writes row `row` of a float form, rounding to bf16 (|x| < 2^-50 becomes 0) or not.
@@ -116,9 +134,13 @@ struct KernelTable {
   // Matrix products by packed type, few (1..4) and many rows.
   MatmulFn matmul_few[kNumDTypes] = {};
   MatmulFn matmul_many[kNumDTypes] = {};
+  // The same of integer types, weights re-scaled to int8 per 256 k, times the coarse form of rows:
+  // another arithmetic (docs/numbers.md, "Fast prompts"). Any number of rows.
+  MatmulFn matmul_coarse[kNumDTypes] = {};
 
   // Rows of activations.
   bool (*quantize_row)(const QuantizeArgs&) noexcept = nullptr;
+  bool (*quantize_coarse_row)(const CoarseRowArgs&) noexcept = nullptr;
   void (*round_row_bf16)(const FloatRowArgs&) noexcept = nullptr;
   void (*copy_row_f32)(const FloatRowArgs&) noexcept = nullptr;
 

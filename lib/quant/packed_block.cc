@@ -42,6 +42,31 @@ int zero_at(const TileRow& row, int b) {
   return std::to_integer<int>(row.tile[row.layout.zeros + b * kGroupRows + row.r]);
 }
 
+// The code that stands for 0 in block b; of code books, what was added to their values.
+int zero_of(const TileRow& row, int b) {
+  switch (row.type) {
+    case DType::kQ4_0:
+      return 8;
+    case DType::kQ5_0:
+      return 16;
+    case DType::kQ8_0:
+    case DType::kIQ4_NL:
+    case DType::kIQ4_XS:
+      return 128;
+    case DType::kQ6_K:
+      return 32;
+    case DType::kQ3_K:
+      return 4;
+    case DType::kMXFP4:
+      return 12;
+    case DType::kI4Group:
+    case DType::kI8Group:
+      return zero_at(row, b);
+    default:  // types with a minimum
+      return 0;
+  }
+}
+
 // The signed code that multiplies: code - zero.
 int code_at(const TileRow& row, int b, int k) {
   const TileLayout& at = row.layout;
@@ -171,6 +196,7 @@ int packed6_at(const std::byte* section, int j) {
 
 PackedRow read_packed_row(const TileRow& row, int b) {
   PackedRow out = {};
+  out.zero = static_cast<int16_t>(zero_of(row, b));
   for (int k = 0; k < kBlockK; ++k) {
     out.w[k] = static_cast<int16_t>(code_at(row, b, k));
   }

@@ -14,6 +14,7 @@ namespace fathom::quant {
 // One row of a block: value[k] = scale[g] * w[k] - min[g], g = k / group_k.
 struct PackedRow {
   int16_t w[kBlockK];  // code - zero
+  int16_t zero;        // the code that stands for 0 (before a minimum)
   float scale[2];      // sw = d * sub-scale, exact
   float min[2];        // mw = dmin * sub-minimum, exact; Q4_1, Q5_1: -m; +0 for types without
 };

@@ -1,8 +1,9 @@
-// AMX: products of many rows, of integers whose scale groups are 32 k and of BF16. Everything else
-// of this set is vnni's. Called by kernels/dispatch. Read next: the files of this folder, then
-// lanes/.
+// AMX: products of many rows, of integers whose scale groups are 32 k, of BF16, and of re-scaled
+// weights. Everything else of this set is vnni's. Called by kernels/dispatch. Read next: the files
+// of this folder, then lanes/.
 #include "kernels/amx/parts.h"
 #include "kernels/amx/tiles.h"
+#include "kernels/lanes/tile_coarse.h"
 #include "kernels/lanes/tile_float.h"
 #include "kernels/sets.h"
 #include "kernels/table.h"
@@ -13,13 +14,14 @@ namespace fathom::kernels {
 // then take no tile at all, and the report of entries would not say so.
 void fill_amx(KernelTable& table) {
   HardwareTiles tiles;
-  for (const TileConfig& config : {int8_tiles(), bf16_tiles()}) {
+  for (const TileConfig& config : {int8_tiles(), bf16_tiles(), coarse_tiles()}) {
     if (!tiles.configure(config)) {
       return;
     }
     tiles.release();
   }
   fill_amx_gemm(table);
+  fill_amx_coarse(table);
   fill_amx_float_matmul(table);
 }
 

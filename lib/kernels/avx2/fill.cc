@@ -9,6 +9,7 @@ namespace fathom::kernels {
 void fill_avx2(KernelTable& table) {
   fill_avx2_gemv(table);
   fill_avx2_gemm(table);
+  fill_avx2_coarse(table);
   fill_avx2_float_matmul(table);
   fill_avx2_rows(table);
   fill_avx2_attend(table);

@@ -8,6 +8,7 @@ namespace fathom::kernels {
 
 void fill_avx2_gemv(KernelTable& table);
 void fill_avx2_gemm(KernelTable& table);
+void fill_avx2_coarse(KernelTable& table);
 void fill_avx2_float_matmul(KernelTable& table);
 void fill_avx2_rows(KernelTable& table);
 void fill_avx2_attend(KernelTable& table);

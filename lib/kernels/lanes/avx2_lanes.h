@@ -235,6 +235,20 @@ struct Avx2 {
 
   static B or_masked(B a, B b, B mask) { return or_int(a, and_int(b, mask)); }
 
+  // Lanes of 16 bits: a value in all of them, a + b, and (a * b + 2^14) >> 15 of signed ones.
+  static B set1_word(int x) {
+    const __m256i all = _mm256_set1_epi16(static_cast<int16_t>(x));
+    return {all, all};
+  }
+
+  static B add_words(B a, B b) {
+    return {_mm256_add_epi16(a.lo, b.lo), _mm256_add_epi16(a.hi, b.hi)};
+  }
+
+  static B mul_words(B a, B b) {
+    return {_mm256_mulhrs_epi16(a.lo, b.lo), _mm256_mulhrs_epi16(a.hi, b.hi)};
+  }
+
   template <int kBits>
   static B shift(B a) {
     if constexpr (kBits > 0) {

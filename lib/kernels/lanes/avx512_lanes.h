@@ -196,6 +196,13 @@ struct Avx512 {
     }
   }
 
+  // Lanes of 16 bits: a value in all of them, a + b, and (a * b + 2^14) >> 15 of signed ones.
+  static B set1_word(int x) { return _mm512_set1_epi16(static_cast<int16_t>(x)); }
+
+  static B add_words(B a, B b) { return _mm512_add_epi16(a, b); }
+
+  static B mul_words(B a, B b) { return _mm512_mulhrs_epi16(a, b); }
+
   // a + bit in the bytes whose bit in the 64-bit mask at p is set (a has that bit clear).
   static B add_bit(B a, const std::byte* p, B bit) {
     uint64_t mask;

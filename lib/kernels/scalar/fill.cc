@@ -9,6 +9,7 @@ namespace fathom::kernels {
 KernelTable scalar_table() {
   KernelTable table;
   scalar::fill_matmul(&table);
+  scalar::fill_coarse(&table);
   scalar::fill_rows(&table);
   scalar::fill_pages(&table);
   scalar::fill_attend(&table);

@@ -7,6 +7,7 @@
 namespace fathom::kernels::scalar {
 
 void fill_matmul(KernelTable* table);
+void fill_coarse(KernelTable* table);
 void fill_rows(KernelTable* table);
 void fill_attend(KernelTable* table);
 void fill_pages(KernelTable* table);

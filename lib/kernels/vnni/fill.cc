@@ -9,6 +9,7 @@ namespace fathom::kernels {
 void fill_vnni(KernelTable& table) {
   fill_vnni_gemv(table);
   fill_vnni_gemm(table);
+  fill_vnni_coarse(table);
 }
 
 }  // namespace fathom::kernels

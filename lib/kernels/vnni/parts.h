@@ -8,5 +8,6 @@ namespace fathom::kernels {
 
 void fill_vnni_gemv(KernelTable& table);
 void fill_vnni_gemm(KernelTable& table);
+void fill_vnni_coarse(KernelTable& table);
 
 }  // namespace fathom::kernels

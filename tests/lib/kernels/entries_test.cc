@@ -37,12 +37,14 @@ TEST(Entries, Names) {
     names.insert(entry.name());
   }
   for (const char* name :
-       {"matmul_few.Q4_0", "matmul_many.BF16", "rms_norm", "gated.gelu_tanh", "rope.pairs",
-        "layer_norm", "activate.quick_gelu", "gated.relu2", "clamped_swiglu", "add_scaled", "clamp",
-        "attend_span.bf16", "write_v.f32", "finish_attend"}) {
+       {"matmul_few.Q4_0", "matmul_many.BF16", "matmul_coarse.Q4_K", "quantize_coarse_row",
+        "rms_norm", "gated.gelu_tanh", "rope.pairs", "layer_norm", "activate.quick_gelu",
+        "gated.relu2", "clamped_swiglu", "add_scaled", "clamp", "attend_span.bf16", "write_v.f32",
+        "finish_attend"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
-  EXPECT_FALSE(names.contains("matmul_few.F16"));  // packed as BF16
+  EXPECT_FALSE(names.contains("matmul_coarse.BF16"));  // of integers only
+  EXPECT_FALSE(names.contains("matmul_few.F16"));      // packed as BF16
 }
 
 TEST(Entries, CopyMovesOnePointer) {

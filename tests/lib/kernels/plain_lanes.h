@@ -60,6 +60,28 @@ struct PlainLanes {
 
   static F from_bits(I a) { return std::bit_cast<F>(a); }
 
+  struct M {
+    bool v[16];
+  };
+
+  static F div(F a, F b) {
+    return map<F>([&](int i) { return a.v[i] / b.v[i]; });
+  }
+
+  static I bits(F a) { return std::bit_cast<I>(a); }
+
+  static M less(F a, F b) {
+    return map<M>([&](int i) { return a.v[i] < b.v[i]; });
+  }
+
+  static F select(M m, F yes, F no) {
+    return map<F>([&](int i) { return m.v[i] ? yes.v[i] : no.v[i]; });
+  }
+
+  static I to_int(F a) {
+    return map<I>([&](int i) { return static_cast<int32_t>(std::nearbyint(a.v[i])); });
+  }
+
   static I set1_int(int32_t x) {
     return map<I>([x](int) { return x; });
   }
@@ -73,6 +95,12 @@ struct PlainLanes {
   static I and_int(I a, I b) {
     return map<I>([&](int i) { return a.v[i] & b.v[i]; });
   }
+
+  static I or_int(I a, I b) {
+    return map<I>([&](int i) { return a.v[i] | b.v[i]; });
+  }
+
+  static void store_int(void* p, I x) { std::memcpy(p, x.v, sizeof x.v); }
 
   static I max_unsigned(I a, I b) {
     return map<I>([&](int i) {
@@ -110,6 +138,10 @@ struct PlainLanes {
     return map<F>([p](int i) { return static_cast<float>(static_cast<const uint8_t*>(p)[i]); });
   }
 
+  static F load_i8(const void* p) {
+    return map<F>([p](int i) { return static_cast<float>(static_cast<const int8_t*>(p)[i]); });
+  }
+
   static B load_bytes(const void* p) { return copy<B>(p); }
 
   static void store_bytes(void* p, B x) { std::memcpy(p, x.v, sizeof x.v); }
@@ -141,6 +173,18 @@ struct PlainLanes {
     return out;
   }
 
+  static B set1_word(int x) {
+    return words(B{}, B{}, [x](int16_t, int16_t) { return x; });
+  }
+
+  static B add_words(B a, B b) {
+    return words(a, b, [](int16_t x, int16_t y) { return x + y; });
+  }
+
+  static B mul_words(B a, B b) {
+    return words(a, b, [](int16_t x, int16_t y) { return (x * y + (1 << 14)) >> 15; });
+  }
+
   static B add_bit(B a, const std::byte* p, B bit) {
     uint64_t mask;
     std::memcpy(&mask, p, sizeof mask);
@@ -157,6 +201,20 @@ struct PlainLanes {
   }
 
  private:
+  template <class Fn>
+  static B words(B a, B b, Fn fn) {
+    B out;
+    for (int i = 0; i < 64; i += 2) {
+      int16_t x;
+      int16_t y;
+      std::memcpy(&x, a.v + i, sizeof x);
+      std::memcpy(&y, b.v + i, sizeof y);
+      const auto word = static_cast<int16_t>(fn(x, y));
+      std::memcpy(out.v + i, &word, sizeof word);
+    }
+    return out;
+  }
+
   template <class V, class Fn>
   static V map(Fn fn) {
     V out;
@@ -190,6 +248,19 @@ struct PlainDot {
   }
 
   [[nodiscard]] PlainLanes::I finish(int32_t /*start*/) const { return sum; }
+};
+
+// The same over re-scaled weights.
+struct PlainCoarseDot {
+  static constexpr bool kIsSigned = false;
+  static constexpr int kRows = 3;
+  PlainDot dot;
+
+  void init(int32_t start) { dot.init(start); }
+
+  void add(PlainLanes::B codes, PlainLanes::B activations) { dot.add(0, codes, activations); }
+
+  [[nodiscard]] PlainLanes::I finish() const { return dot.sum; }
 };
 
 }  // namespace fathom::kernels::isa_test

@@ -21,6 +21,12 @@ void flip(float* x) {
   *x = std::bit_cast<float>(std::bit_cast<uint32_t>(*x) ^ 1U);
 }
 
+template <DType kType>
+void flipped_coarse(const MatmulArgs& args) noexcept {
+  scalar_table().matmul_coarse[static_cast<int>(kType)](args);
+  flip(args.out + (args.n_rows - 1) * args.out_stride + 15);
+}
+
 template <bool kMany, DType kType>
 void flipped_matmul(const MatmulArgs& args) noexcept {
   const KernelTable table = scalar_table();
@@ -60,6 +66,12 @@ bool flipped_quantize(const QuantizeArgs& args) noexcept {
   return is_finite;
 }
 
+bool flipped_quantize_coarse(const CoarseRowArgs& args) noexcept {
+  const bool is_finite = scalar_table().quantize_coarse_row(args);
+  args.q[args.row * 64] = static_cast<int8_t>(args.q[args.row * 64] ^ 1);
+  return is_finite;
+}
+
 void flipped_rope(float* x, const float* cos, const float* sin, int64_t n_pairs) noexcept {
   scalar_table().rope[static_cast<int>(RopeStyle::kPairs)](x, cos, sin, n_pairs);
   flip(x);
@@ -69,6 +81,8 @@ void flipped_rope(float* x, const float* cos, const float* sin, int64_t n_pairs)
 void fill_flipped(KernelTable& table) {
   table.matmul_few[static_cast<int>(DType::kQ4_K)] = flipped_matmul<false, DType::kQ4_K>;
   table.matmul_many[static_cast<int>(DType::kBF16)] = flipped_matmul<true, DType::kBF16>;
+  table.matmul_coarse[static_cast<int>(DType::kQ6_K)] = flipped_coarse<DType::kQ6_K>;
+  table.quantize_coarse_row = flipped_quantize_coarse;
   table.rms_norm = flipped_norm;
   table.layer_norm = flipped_layer_norm;
   table.attend_span[static_cast<int>(PageType::kBF16)] = flipped_attend;
@@ -86,9 +100,10 @@ void fill_right_norm(KernelTable& table) {
   table.rms_norm = right_norm;
 }
 
-constexpr std::array<std::string_view, 8> kFlipped = {
-    "matmul_few.Q4_K", "matmul_many.BF16", "quantize_row",     "rms_norm",
-    "layer_norm",      "rope.pairs",       "attend_span.bf16", "attend_span.f32"};
+constexpr std::array<std::string_view, 10> kFlipped = {
+    "matmul_few.Q4_K",     "matmul_many.BF16", "matmul_coarse.Q6_K", "quantize_row",
+    "quantize_coarse_row", "rms_norm",         "layer_norm",         "rope.pairs",
+    "attend_span.bf16",    "attend_span.f32"};
 
 TEST(SelfTest, OneFlippedBitIsSeen) {
   const KernelTable scalar = scalar_table();
@@ -134,7 +149,8 @@ TEST(SelfTest, TilesPassItAndAreTaken) {
   const Dispatch dispatch = overlay_sets(sets, true);
   EXPECT_THAT(dispatch.messages, testing::IsEmpty());
   const auto n_tiles = std::ranges::count(dispatch.entries, Isa::kAmx, &EntryReport::set);
-  EXPECT_EQ(n_tiles, 13);  // products of many rows: BF16, and scale groups of 32 k
+  // Products of many rows: BF16, scale groups of 32 k, and all re-scaled ones.
+  EXPECT_EQ(n_tiles, 13 + 15);
   EXPECT_GT(isa_test::TileTrap::count(), 12 * 8);
 }
 
