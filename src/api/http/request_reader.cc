@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -26,8 +27,25 @@ struct RequestReader::Parts {
   void refuse(std::string message, int status = 400);
   bool take_target(std::string_view target);
   bool check_head();
+  bool check_host();
   void read_head();
 };
+
+namespace {
+
+constexpr std::string_view kHostMarks = "-._~!$&'()*+,;=%:[]";
+
+// Letters that a host with its port may have (RFC 3986, 3.2.2). Nothing is a host as well: of
+// targets without one.
+bool is_host(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    const char lower = static_cast<char>(c | 0x20);
+    return (c >= '0' && c <= '9') || (lower >= 'a' && lower <= 'z') ||
+           kHostMarks.find(c) != std::string_view::npos;
+  });
+}
+
+}  // namespace
 
 void RequestReader::Parts::refuse(const beast::error_code& code) {
   state = State::kError;
@@ -85,8 +103,24 @@ bool RequestReader::Parts::check_head() {
       return false;
     }
   }
-  if (message.count(beast::http::field::host) > 1) {
-    refuse("the request has more than one Host; expected one");
+  return check_host();
+}
+
+// RFC 9112, 3.2: one Host in every request of HTTP/1.1, also where the target names a host itself.
+bool RequestReader::Parts::check_host() {
+  const auto& message = parser.get();
+  const size_t n_hosts = message.count(beast::http::field::host);
+  if (n_hosts > 1) {
+    refuse(fmt::format("the request has {} headers Host; expected one", n_hosts));
+    return false;
+  }
+  if (n_hosts == 0 && message.version() >= 11) {
+    refuse("the request has no header Host; expected one, such as 'Host: localhost'");
+    return false;
+  }
+  const std::string host(message[beast::http::field::host]);
+  if (!is_host(host)) {
+    refuse(fmt::format("the request's Host is '{}'; expected HOST or HOST:PORT", host));
     return false;
   }
   return true;

@@ -14,7 +14,8 @@ using State = RequestReader::State;
 constexpr std::string_view kPost =
     "POST /v1/x?a=1 HTTP/1.1\r\nHost: h\r\nX-Id: 7\r\nContent-Length: 5\r\n\r\nhello";
 constexpr std::string_view kChunked =
-    "POST /v1/x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n";
+    "POST /v1/x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+    "chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n";
 
 // Feeds `text` in pieces of at most `piece` bytes; returns how many bytes were used.
 size_t feed(RequestReader& reader, std::string_view text, size_t piece) {
@@ -80,7 +81,7 @@ TEST(RequestReader, ReadsChunksInEveryCut) {
 
 TEST(RequestReader, StopsBehindTheHeadAndLeavesTheNextRequest) {
   RequestReader reader({});
-  const std::string two = std::string(kPost) + "GET / HTTP/1.1\r\n\r\n";
+  const std::string two = std::string(kPost) + "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
   const size_t head = kPost.find("hello");
   EXPECT_EQ(reader.take(two), head);
   EXPECT_EQ(reader.state(), State::kBody);
@@ -96,64 +97,105 @@ TEST(RequestReader, KnowsVersionsAndExpectations) {
   EXPECT_TRUE(old.is_http_1_0());
   EXPECT_FALSE(old.keep_alive());
   RequestReader closing({});
-  feed(closing, "GET http://host:1/a?b HTTP/1.1\r\nConnection: close\r\n\r\n", 100);
+  feed(closing, "GET http://host:1/a?b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 100);
   EXPECT_FALSE(closing.keep_alive());
   EXPECT_EQ(closing.request().path, "/a");
   EXPECT_EQ(closing.request().query, "b");
   RequestReader expecting({});
-  feed(expecting, "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n", 100);
+  feed(expecting, "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n",
+       100);
   EXPECT_EQ(expecting.state(), State::kBody);
   EXPECT_TRUE(expecting.wants_continue());
 }
 
 TEST(RequestReader, RefusesWhatIsTooLong) {
   const ReadLimits small{.head_bytes = 64, .body_bytes = 4};
-  EXPECT_EQ(status_of("GET /" + std::string(100, 'a') + " HTTP/1.1\r\n\r\n", small), 431);
-  EXPECT_EQ(status_of("GET / HTTP/1.1\r\nA: " + std::string(100, 'a') + "\r\n\r\n", small), 431);
-  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n", small), 413);
-  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nContent-Length: 1073741824\r\n\r\n", small), 413);
+  EXPECT_EQ(status_of("GET /" + std::string(100, 'a') + " HTTP/1.1\r\nHost: h\r\n\r\n", small),
+            431);
   EXPECT_EQ(
-      status_of("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\nabc", small),
+      status_of("GET / HTTP/1.1\r\nHost: h\r\nA: " + std::string(100, 'a') + "\r\n\r\n", small),
+      431);
+  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", small), 413);
+  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1073741824\r\n\r\n", small),
+            413);
+  EXPECT_EQ(
+      status_of(
+          "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\nabc",
+          small),
       413);
-  EXPECT_EQ(state_of("POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nabcd", small), State::kDone);
+  EXPECT_EQ(state_of("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nabcd", small),
+            State::kDone);
 }
 
 TEST(RequestReader, RefusesWhatIsNoRequest) {
   EXPECT_EQ(status_of("\x16\x03\x01\x02junk that is a TLS hello\r\n\r\n"), 400);
   EXPECT_EQ(status_of("hello\r\n\r\n"), 400);
-  EXPECT_EQ(status_of("GET nowhere HTTP/1.1\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("GET nowhere HTTP/1.1\r\nHost: h\r\n\r\n"), 400);
   EXPECT_EQ(status_of("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505);
-  EXPECT_EQ(status_of("GET / HTTP/1.1\r\nno colon\r\n\r\n"), 400);
-  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), 400);
-  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\n"),
+            400);
 }
 
 TEST(RequestReader, RefusesTwoEndsOfOneBody) {
-  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 400);
-  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"),
+  EXPECT_EQ(
+      status_of("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
+      400);
+  EXPECT_EQ(
+      status_of(
+          "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"),
+      400);
+  EXPECT_EQ(
+      status_of(
+          "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n"),
+      400);
+  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
             400);
-  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n"),
-            400);
-  EXPECT_EQ(status_of("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), 400);
 }
 
 TEST(RequestReader, RefusesWhatAProxyMayReadInAnotherWay) {
   for (const char* coding :
        {"identity", "xchunked", "chunked, identity", "gzip, chunked", "gzip"}) {
-    EXPECT_EQ(status_of(std::string("POST / HTTP/1.1\r\nTransfer-Encoding: ") + coding +
-                        "\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n\r\n"),
+    EXPECT_EQ(status_of(std::string("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: ") + coding +
+                        "\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n"),
               400)
         << coding;
   }
   EXPECT_EQ(status_of("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 400);
-  EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
-  EXPECT_EQ(state_of("POST / HTTP/1.1\r\nTransfer-Encoding: Chunked \r\n\r\n0\r\n\r\n"),
+  EXPECT_EQ(state_of("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: Chunked \r\n\r\n0\r\n\r\n"),
             State::kDone);
+}
+
+TEST(RequestReader, WantsOneHost) {
+  const auto refusal = [](std::string_view text) {
+    RequestReader reader({});
+    feed(reader, text, text.size());
+    EXPECT_EQ(reader.state(), State::kError) << text;
+    EXPECT_EQ(reader.error().status, 400) << text;
+    return reader.error().message;
+  };
+  EXPECT_EQ(refusal("GET / HTTP/1.1\r\n\r\n"),
+            "the request has no header Host; expected one, such as 'Host: localhost'");
+  EXPECT_EQ(refusal("GET http://h/ HTTP/1.1\r\n\r\n").find("the request has no header Host"), 0U);
+  EXPECT_EQ(refusal("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n"),
+            "the request has 2 headers Host; expected one");
+  EXPECT_EQ(refusal("GET / HTTP/1.0\r\nHost: a\r\nhost: b\r\n\r\n"),
+            "the request has 2 headers Host; expected one");
+  EXPECT_EQ(refusal("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n"),
+            "the request's Host is 'a/b'; expected HOST or HOST:PORT");
+  EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a b\r\n\r\n"), 400);
+  EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: user@a\r\n\r\n"), 400);
+  for (const char* host : {"localhost:8080", "[::1]:80", "a-b.example", ""}) {
+    EXPECT_EQ(state_of(std::string("GET / HTTP/1.1\r\nHost: ") + host + "\r\n\r\n"), State::kDone)
+        << host;
+  }
+  EXPECT_EQ(state_of("GET / HTTP/1.0\r\n\r\n"), State::kDone);
 }
 
 TEST(RequestReader, RefusesLinesOfChunksThatAreTooLong) {
   const ReadLimits small{.head_bytes = 64, .body_bytes = 100};
-  const std::string head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
   EXPECT_EQ(status_of(head + "1;a=" + std::string(100, 'b'), small), 431);
   EXPECT_EQ(status_of(head + std::string(100, '0'), small), 431);
   EXPECT_EQ(status_of(head + "1\r\na\r\n0\r\nA: " + std::string(100, 'b'), small), 431);

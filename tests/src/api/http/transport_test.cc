@@ -100,12 +100,14 @@ TEST(Transport, GivesAndTakesRequestIds) {
 TEST(Transport, SaysContinueBeforeABody) {
   const Rig rig;
   RawClient client(rig.port());
-  client.send("POST /v1/echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  client.send(
+      "POST /v1/echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   EXPECT_EQ(client.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
   client.send("ab");
   EXPECT_THAT(client.read_answer(), HasSubstr("\r\n\r\nab"));
   // A refusal comes at once, and the body is not waited for.
-  client.send("POST /none HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
+  client.send(
+      "POST /none HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n");
   EXPECT_THAT(client.read_all(), StartsWith("HTTP/1.1 404"));
 }
 
@@ -118,7 +120,7 @@ TEST(Transport, RefusesWhatIsTooLongOrNoHttp) {  // C29
   };
   EXPECT_THAT(answer_to(get("/" + std::string(1000, 'a'))), StartsWith("HTTP/1.1 431"));
   EXPECT_THAT(answer_to(post("/v1/echo", std::string(101, 'a'))), StartsWith("HTTP/1.1 413"));
-  EXPECT_THAT(answer_to("POST /v1/echo HTTP/1.1\r\nContent-Length: 1073741824\r\n\r\n"),
+  EXPECT_THAT(answer_to("POST /v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1073741824\r\n\r\n"),
               StartsWith("HTTP/1.1 413"));
   EXPECT_THAT(answer_to("\x16\x03\x01 garbage\r\n\r\n"), StartsWith("HTTP/1.1 400"));
   RawClient client(rig.port());
@@ -133,7 +135,7 @@ TEST(Transport, EndsHalfRequests) {
   half_head.send("GET /health HT");
   EXPECT_THAT(half_head.read_all(), StartsWith("HTTP/1.1 408"));
   RawClient half_body(rig.port());
-  half_body.send("POST /v1/echo HTTP/1.1\r\nContent-Length: 10\r\n\r\nabc");
+  half_body.send("POST /v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc");
   EXPECT_THAT(half_body.read_all(), StartsWith("HTTP/1.1 408"));
 }
 
@@ -268,12 +270,14 @@ TEST(Transport, LetsPagesOfAllowedOriginsIn) {
   const Rig rig;
   RawClient client(rig.port());
   const std::string asked = "Access-Control-Request-Method: POST\r\n";
-  const std::string allowed = client.ask("OPTIONS /v1/echo HTTP/1.1\r\nOrigin: http://page\r\n" +
-                                         asked + "Access-Control-Request-Headers: x-a\r\n\r\n");
+  const std::string allowed =
+      client.ask("OPTIONS /v1/echo HTTP/1.1\r\nHost: x\r\nOrigin: http://page\r\n" + asked +
+                 "Access-Control-Request-Headers: x-a\r\n\r\n");
   EXPECT_THAT(allowed, StartsWith("HTTP/1.1 204"));
   EXPECT_THAT(allowed, HasSubstr("Access-Control-Allow-Origin: http://page\r\n"));
   EXPECT_THAT(allowed, HasSubstr("Access-Control-Allow-Headers: x-a\r\n"));
-  EXPECT_THAT(client.ask("OPTIONS /v1/echo HTTP/1.1\r\nOrigin: http://evil\r\n" + asked + "\r\n"),
+  EXPECT_THAT(client.ask("OPTIONS /v1/echo HTTP/1.1\r\nHost: x\r\nOrigin: http://evil\r\n" + asked +
+                         "\r\n"),
               StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(client.ask(get("/health", "Origin: http://page\r\n")),
               HasSubstr("Access-Control-Allow-Origin: http://page\r\n"));
