@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 #include "codec/builtin_templates.h"
 #include "command.h"
 #include "options.h"
@@ -19,6 +20,7 @@ namespace fathom::app {
 
 namespace {
 
+constexpr int64_t kMaxTemplateBytes = int64_t{64} << 20;
 constexpr const char* kVariablesFlag = "--chat-template-kwargs";
 
 // What the flags add to a conversation.
@@ -82,7 +84,7 @@ codec::ChatTemplate load_chat_template(const ChatFlags& flags,
     return codec::ChatTemplate::of_model(vocabulary, given);
   }
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  std::string source = read_text_file(given);
+  std::string source = RegularFile(given).read(kMaxTemplateBytes);
   if (source.starts_with(kByteOrderMark)) {
     source.erase(0, kByteOrderMark.size());
   }

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
 #include <set>
+#include <sstream>
 
+#include "base/error.h"
+#include "base/regular_file.h"
 #include "command.h"
 
 namespace fathom::app {
@@ -26,6 +28,7 @@ NamedCheck check_of(const CLI::Validator& validator) {
 }
 
 constexpr const char* kConfigFlag = "--config";
+constexpr int64_t kMaxConfigBytes = int64_t{1} << 20;
 
 // "--max-sequences" to "FATHOM_MAX_SEQUENCES".
 std::string variable_of(const std::string& long_name) {
@@ -52,14 +55,13 @@ std::string config_path(const std::vector<std::string>& words) {
 }
 
 std::vector<CLI::ConfigItem> read_config(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {  // CLI11 reads nothing from one
-    throw UsageError(fmt::format("--config {}: is a folder; expected a TOML file", path));
-  }
   try {
-    return CLI::ConfigTOML().from_file(path);
+    std::istringstream text(RegularFile(path).read(kMaxConfigBytes));
+    return CLI::ConfigTOML().from_config(text);
   } catch (const CLI::Error& error) {
     throw UsageError(fmt::format("--config {}: {}", path, error.what()));
+  } catch (const Error& error) {
+    throw UsageError(fmt::format("--config {}", error.what()));
   }
 }
 

@@ -1,11 +1,8 @@
 // mmap of a regular file, with the errors a user can act on.
 #include "base/mapped_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,50 +11,18 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 
 namespace fathom {
 
-namespace {
-
-struct FileHandle {
-  int fd;
-
-  ~FileHandle() {
-    if (fd >= 0) {
-      ::close(fd);
-    }
-  }
-};
-
-}  // namespace
-
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
-  // O_NONBLOCK: a FIFO must be refused, not waited for.
-  const FileHandle file{::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.fd < 0) {
-    const bool missing = errno == ENOENT || errno == ENOTDIR;
-    fail(missing ? ErrorCode::kNotFound : ErrorCode::kInvalidArgument,
-         fmt::format("{}: cannot open: {}; check the path and its permissions", path_,
-                     std::strerror(errno)));
-  }
-
-  struct stat info {};
-
-  if (::fstat(file.fd, &info) != 0) {
-    fail(ErrorCode::kInvalidArgument,
-         fmt::format("{}: cannot read its size: {}", path_, std::strerror(errno)));
-  }
-  if (!S_ISREG(info.st_mode)) {
-    fail(ErrorCode::kInvalidArgument,
-         fmt::format("{}: is a {}, expected a regular file", path_,
-                     S_ISDIR(info.st_mode) ? "folder" : "FIFO, socket or device"));
-  }
-  if (info.st_size == 0) {
+  const RegularFile file(path_);
+  if (file.size() == 0) {
     fail(ErrorCode::kCorruptFile,
          fmt::format("{}: the file is empty; was the download finished?", path_));
   }
-  const auto size = static_cast<size_t>(info.st_size);
-  void* base = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  const auto size = static_cast<size_t>(file.size());
+  void* base = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd(), 0);
   if (base == MAP_FAILED) {
     fail(ErrorCode::kOutOfMemory,
          fmt::format("{}: cannot map {} bytes: {}", path_, size, std::strerror(errno)));

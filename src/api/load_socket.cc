@@ -17,11 +17,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <utility>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 
 namespace fathom::api {
 
@@ -69,11 +69,7 @@ LoadTrust open_trust(const std::string& ca_path, bool insecure) {
     SSL_CTX_set_default_verify_paths(trust.get());
     return trust;
   }
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(ca_path, ignored)) {
-    fail(ErrorCode::kNotFound,
-         fmt::format("{}: no such file; expected certificates as PEM", ca_path));
-  }
+  const RegularFile checked(ca_path);  // OpenSSL would wait for a FIFO
   ERR_clear_error();
   if (SSL_CTX_load_verify_locations(trust.get(), ca_path.c_str(), nullptr) != 1) {
     fail(ErrorCode::kCorruptFile,

@@ -97,7 +97,8 @@ bool read_at(int fd, std::span<std::byte> bytes, size_t offset) {
 
 class File {
  public:
-  explicit File(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  explicit File(const std::string& path)
+      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
 
   ~File() {
     if (fd_ >= 0) {

@@ -7,17 +7,16 @@
 #include <openssl/sha.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 
 namespace fathom::api::http {
 
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
+constexpr int64_t kMaxFileBytes = int64_t{16} << 20;
 
 std::string_view trim(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
@@ -85,17 +84,7 @@ void KeyRing::add(std::string_view text, const std::string& where) {
 }
 
 void KeyRing::add_file(const std::string& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) {  // a stream of one throws when it is read
-    fail(ErrorCode::kInvalidArgument,
-         fmt::format("{}: is a folder; expected a file of API keys, one a line", path));
-  }
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) {
-    fail(ErrorCode::kNotFound,
-         fmt::format("{}: the file of API keys cannot be read; expected one key a line", path));
-  }
+  const std::string text = RegularFile(path).read(kMaxFileBytes);
   const size_t n_before = keys_.size();
   add(text, path);
   if (keys_.size() == n_before) {

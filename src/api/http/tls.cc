@@ -4,20 +4,12 @@
 #include <fmt/format.h>
 #include <openssl/ssl.h>
 
-#include <filesystem>
-
 #include "base/error.h"
+#include "base/regular_file.h"
 
 namespace fathom::api::http {
 
 namespace {
-
-void require_file(const std::string& path, const char* what) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) {
-    fail(ErrorCode::kNotFound, fmt::format("{}: no such file; expected {} as PEM", path, what));
-  }
-}
 
 [[noreturn]] void refuse(const std::string& path, std::string_view what,
                          const boost::system::error_code& error) {
@@ -28,8 +20,9 @@ void require_file(const std::string& path, const char* what) {
 }  // namespace
 
 TlsContext open_tls(const std::string& certificate_path, const std::string& key_path) {
-  require_file(certificate_path, "a chain of certificates");
-  require_file(key_path, "a private key");
+  for (const std::string* path : {&certificate_path, &key_path}) {
+    const RegularFile checked(*path);  // OpenSSL would wait for a FIFO
+  }
   auto context = std::make_shared<boost::asio::ssl::context>(boost::asio::ssl::context::tls_server);
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   SSL_CTX_set_mode(context->native_handle(), SSL_MODE_RELEASE_BUFFERS);  // 34 KiB an idle client

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <sys/stat.h>
 
 #include <string>
 
@@ -56,6 +57,10 @@ TEST(Tls, RefusesWhatIsNoCertificate) {
   const std::string junk = folder.write("junk", "junk");
   test::expect_error([&] { open_tls(folder.path_of("none"), other_key); }, ErrorCode::kNotFound,
                      {"none"});
+  const std::string fifo = folder.path_of("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  test::expect_error([&] { open_tls(fifo, other_key); }, ErrorCode::kInvalidArgument, {"FIFO"});
+  test::expect_error([&] { open_tls(certificate, fifo); }, ErrorCode::kInvalidArgument, {"FIFO"});
   test::expect_error([&] { open_tls(junk, other_key); }, ErrorCode::kCorruptFile, {"junk"});
   test::expect_error([&] { open_tls(certificate, junk); }, ErrorCode::kCorruptFile, {"junk"});
   test::expect_error([&] { open_tls(certificate, other_key); }, ErrorCode::kCorruptFile,
