@@ -47,6 +47,10 @@ constexpr std::array<std::string_view, 7> kFinishReasons = {
 constexpr std::array<int, 16> kStatuses = {200, 400, 401, 403, 404, 405, 408, 413,
                                            422, 429, 431, 499, 500, 503, 504, 505};
 
+constexpr std::string_view kNoRoute = "none";
+
+using StatusCounters = std::map<std::string, prometheus::Counter*, std::less<>>;
+
 std::string finish_label(std::string_view reason) {
   const bool is_known =
       std::find(kFinishReasons.begin(), kFinishReasons.end(), reason) != kFinishReasons.end();
@@ -129,8 +133,8 @@ double resident_bytes() {
 
 struct Metrics::Parts {
   prometheus::Registry registry;
-  std::map<std::string, prometheus::Counter*, std::less<>> requests;   // by finish reason
-  std::map<std::string, prometheus::Counter*, std::less<>> responses;  // by status
+  std::map<std::string, prometheus::Counter*, std::less<>> requests;  // by finish reason
+  prometheus::Family<prometheus::Counter>* by_route;
   prometheus::Counter* prompt_tokens;
   prometheus::Counter* cached_tokens;
   prometheus::Counter* generated_tokens;
@@ -138,14 +142,36 @@ struct Metrics::Parts {
   prometheus::Histogram* first_token;
   prometheus::Histogram* inter_token;
   prometheus::Histogram* total;
-  mutable std::mutex mutex;  // of the next two
+  mutable std::mutex mutex;                                      // of the next three
+  std::map<std::string, StatusCounters, std::less<>> responses;  // by route
   std::function<engine::EngineStats()> stats;
   std::function<int64_t()> n_connections;
 
   explicit Parts(const std::string& version);
+  void add_route(std::string_view route);
+  void count_response(std::string_view route, int status);
   prometheus::Counter* counter(const char* name, const char* help);
   prometheus::Histogram* histogram(const char* name, const char* help, const Buckets& buckets);
 };
+
+void Metrics::Parts::add_route(std::string_view route) {
+  StatusCounters& counters = responses[std::string(route)];
+  const auto add = [&](const std::string& status) {
+    counters[status] = &by_route->Add({{"route", std::string(route)}, {"status", status}});
+  };
+  for (const int status : kStatuses) {
+    add(std::to_string(status));
+  }
+  add("other");
+}
+
+void Metrics::Parts::count_response(std::string_view route, int status) {
+  const std::lock_guard lock(mutex);
+  const auto found = responses.find(route);
+  const StatusCounters& counters =
+      found == responses.end() ? responses.find(kNoRoute)->second : found->second;
+  counters.find(status_label(status))->second->Increment();
+}
 
 prometheus::Counter* Metrics::Parts::counter(const char* name, const char* help) {
   return &prometheus::BuildCounter().Name(name).Help(help).Register(registry).Add({});
@@ -164,14 +190,11 @@ Metrics::Parts::Parts(const std::string& version) {
   for (const std::string_view reason : kFinishReasons) {
     requests[std::string(reason)] = &by_reason.Add({{"finish_reason", std::string(reason)}});
   }
-  auto& by_status = prometheus::BuildCounter()
-                        .Name("fathom_responses_total")
-                        .Help("Answers by HTTP status; 499: the client was gone.")
-                        .Register(registry);
-  for (const int status : kStatuses) {
-    responses[std::to_string(status)] = &by_status.Add({{"status", std::to_string(status)}});
-  }
-  responses["other"] = &by_status.Add({{"status", "other"}});
+  by_route = &prometheus::BuildCounter()
+                  .Name("fathom_responses_total")
+                  .Help("Answers by route and HTTP status; 499: the client was gone.")
+                  .Register(registry);
+  add_route(kNoRoute);
   prompt_tokens = counter("fathom_prompt_tokens_total", "Tokens of prompts.");
   cached_tokens = counter("fathom_cached_tokens_total", "Tokens of prompts found in the cache.");
   generated_tokens = counter("fathom_generated_tokens_total", "Tokens generated.");
@@ -198,9 +221,16 @@ Metrics::Metrics(const std::string& version) : parts_(std::make_unique<Parts>(ve
 
 Metrics::~Metrics() = default;
 
+void Metrics::set_routes(std::span<const http::Route> routes) {
+  const std::lock_guard lock(parts_->mutex);
+  for (const http::Route& route : routes) {
+    parts_->add_route(route.path);
+  }
+}
+
 void Metrics::record(const http::RequestRecord& request) {
   Parts& parts = *parts_;
-  parts.responses.find(status_label(request.status))->second->Increment();
+  parts.count_response(request.route, request.status);
   if (!request.finish_reason.empty()) {
     parts.requests.find(finish_label(request.finish_reason))->second->Increment();
     parts.total->Observe(request.total_s);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "api/http/exchange.h"
@@ -18,6 +19,10 @@ class Metrics {
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
+
+  // Answers to requests of these routes are counted by route; until then, and those of no route,
+  // as "none". Any thread.
+  void set_routes(std::span<const http::Route> routes);
 
   // Counts a request that has ended. Any thread.
   void record(const http::RequestRecord& request);

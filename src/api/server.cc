@@ -113,6 +113,7 @@ void Server::Parts::take_model() {
     return;
   }
   front.set_handler(model.handler);
+  metrics->set_routes(model.handler->routes());
   metrics->set_engine(model.stats);
   if (state == State::kLoading) {
     state = State::kServing;

@@ -111,6 +111,7 @@ void Connection::judge_head() {
   is_judged_ = true;
   request_ = reader_->take_request();
   verdict_ = shared_.front.judge(request_);
+  route_ = verdict_ ? std::string_view() : shared_.front.route_of(request_);
   bool is_short = false;  // a body that is sooner taken and dropped than a new connection made
   if (!verdict_ && reader_->has_body()) {
     verdict_ = refuse_early();
@@ -130,6 +131,7 @@ asio::awaitable<bool> Connection::read_request() {
   reader_ = std::make_unique<RequestReader>(shared_.limits.read);
   is_judged_ = false;
   verdict_.reset();
+  route_ = {};
   request_ = {};
   headers_.clear();
   set_deadline(Phase::kIdle, shared_.limits.idle_s);
@@ -175,9 +177,8 @@ asio::awaitable<void> Connection::answer() {
   is_timed_out_ = false;
   if (verdict_) {
     queue_reply(*verdict_);
-    if (verdict_->status >= 400 && shared_.records != nullptr && request_.path != "/ready") {
-      shared_.records->record(
-          {.id = request_.id, .key = request_.key, .route = "", .status = verdict_->status});
+    if (verdict_->status >= 400 && request_.path != "/ready") {
+      record_refusal(verdict_->status);
     }
   } else if (is_at_end_) {  // closed while its request waited behind another
     mark_gone();

@@ -82,6 +82,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void judge_head();
   void refuse(int status, std::string_view code, std::string_view message);
   void queue_reply(const Response& response);
+  void record_refusal(int status) const;
   [[nodiscard]] std::optional<Response> refuse_early() const;
   void start_handler();
   void hand_over(uint64_t ticket);
@@ -118,6 +119,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::unique_ptr<RequestReader> reader_;
   bool is_judged_ = false;
   std::optional<Response> verdict_;
+  std::string_view route_;  // of a request that the front let through; else empty
   Request request_;
   Headers headers_;      // for the answer
   uint64_t ticket_ = 0;  // of the request with the handler; 0: none

@@ -13,9 +13,10 @@ namespace fathom::api::http {
 namespace {
 
 Response too_many_of_key() {
-  Response response =
-      error_response(429, "rate_limit_exceeded",
-                     "too many requests of this API key run or wait; try again when one is done");
+  Response response = error_response(
+      429, "rate_limit_exceeded",
+      "too many requests of this API key run or wait, or too many of all keys wait; try again when "
+      "one is done");
   response.headers.emplace_back("Retry-After", "1");
   return response;
 }
@@ -35,6 +36,14 @@ void Connection::queue_reply(const Response& response) {
   output_ += head_text(response, headers_, {.keep_alive = keep_alive_});
   if (request_.method != "HEAD") {
     output_ += response.body;
+  }
+}
+
+// Of an answer that is the transport's own.
+void Connection::record_refusal(int status) const {
+  if (shared_.records != nullptr) {
+    shared_.records->record(
+        {.id = request_.id, .key = request_.key, .route = route_, .status = status});
   }
 }
 
@@ -79,9 +88,7 @@ void Connection::start_handler() {
       is_in_gate_ = false;
       end_exchange();
       queue_reply(too_many_of_key());
-      if (shared_.records != nullptr) {
-        shared_.records->record({.id = request_.id, .key = request_.key, .status = 429});
-      }
+      record_refusal(429);
       break;
   }
 }

@@ -110,7 +110,7 @@ class Handler {
 struct RequestRecord {
   std::string id = {};          // X-Request-Id
   std::string key = {};         // as in Request
-  std::string_view route = "";  // as in Route; static; empty: refused by the transport
+  std::string_view route = "";  // as in Route; static; empty: refused before it was known
   int status = 0;               // of the answer; 499: the client was gone before it
   bool is_stream = false;       // server-sent events
   int64_t prompt_tokens = 0;    // of the request, all choices together

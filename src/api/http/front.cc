@@ -123,6 +123,15 @@ std::optional<Response> Front::built_in(const Request& request) const {
                   .body = options_.metrics()};
 }
 
+std::string_view Front::route_of(const Request& request) const {
+  for (const Route& route : handler()->routes()) {
+    if (route.method == request.method && is_match(route.path, request.path)) {
+      return route.path;
+    }
+  }
+  return {};
+}
+
 std::optional<Response> Front::check_route(const Request& request) const {
   const std::shared_ptr<Handler> handler = this->handler();
   std::string allowed;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/http/exchange.h"
@@ -46,6 +47,9 @@ class Front {
   // Gives the request its id and its key's name, then answers it or lets it through (nothing).
   // Needs the head only. The transport's thread.
   std::optional<Response> judge(Request& request);
+
+  // The path, as in Route, of a request that was let through; valid as long as the handler.
+  [[nodiscard]] std::string_view route_of(const Request& request) const;
 
   // For a request that was let through; null before one was set.
   [[nodiscard]] std::shared_ptr<Handler> handler() const;

@@ -7,12 +7,15 @@
 namespace fathom::api::http {
 
 bool KeyGate::is_full(const std::string& key) const {
-  if (key.empty() || max_running_ == 0 || max_queued_ == 0) {
+  if (key.empty() || max_running_ == 0) {
     return false;
   }
   const auto found = shares_.find(key);
-  return found != shares_.end() && found->second.n_running >= max_running_ &&
-         std::ssize(found->second.waiting) >= max_queued_;
+  if (found == shares_.end() || found->second.n_running < max_running_) {
+    return false;
+  }
+  return (max_queued_ > 0 && std::ssize(found->second.waiting) >= max_queued_) ||
+         (max_waiting_ > 0 && n_waiting_ >= max_waiting_);
 }
 
 KeyGate::Entry KeyGate::enter(const std::string& key, uint64_t ticket,
@@ -29,6 +32,7 @@ KeyGate::Entry KeyGate::enter(const std::string& key, uint64_t ticket,
     return Entry::kFull;
   }
   share.waiting.emplace_back(ticket, std::move(start));
+  ++n_waiting_;
   return Entry::kWait;
 }
 
@@ -42,11 +46,13 @@ void KeyGate::leave(const std::string& key, uint64_t ticket) {
                                     [&](const auto& entry) { return entry.first == ticket; });
   if (waiting != share.waiting.end()) {
     share.waiting.erase(waiting);
+    --n_waiting_;
     return;
   }
   if (!share.waiting.empty()) {  // its place goes to the next
     const std::function<void()> start = std::move(share.waiting.front().second);
     share.waiting.pop_front();
+    --n_waiting_;
     start();
     return;
   }

@@ -19,9 +19,10 @@ class KeyGate {
     kFull,  // neither runs nor waits
   };
 
-  // 0: no limit. Requests without a key are not counted.
-  KeyGate(int64_t max_running, int64_t max_queued)
-      : max_running_(max_running), max_queued_(max_queued) {}
+  // Of one key; `max_waiting` is of all keys together. 0: no limit. Requests without a key are not
+  // counted.
+  KeyGate(int64_t max_running, int64_t max_queued, int64_t max_waiting = 0)
+      : max_running_(max_running), max_queued_(max_queued), max_waiting_(max_waiting) {}
 
   // `ticket` names the request in leave().
   Entry enter(const std::string& key, uint64_t ticket, std::function<void()> start);
@@ -41,6 +42,8 @@ class KeyGate {
 
   int64_t max_running_;
   int64_t max_queued_;
+  int64_t max_waiting_;
+  int64_t n_waiting_ = 0;                // of all keys
   std::map<std::string, Share> shares_;  // keys with requests
 };
 

@@ -83,7 +83,7 @@ struct Transport::Parts : std::enable_shared_from_this<Transport::Parts> {
 
 Transport::Parts::Parts(const TransportOptions& given, Front& front, RecordSink* records)
     : options(given),
-      gate(given.max_running_per_key, given.max_queued_per_key),
+      gate(given.max_running_per_key, given.max_queued_per_key, given.max_waiting),
       shared{.front = front,
              .gate = gate,
              .records = records,

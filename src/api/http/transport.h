@@ -29,7 +29,8 @@ struct TransportOptions {
   double write_s = 30;                 // until the client takes more of an answer
   double comment_s = 10;               // of silence in a stream, until a comment line is written
   int64_t max_running_per_key = 0;     // 0: no limit
-  int64_t max_queued_per_key = 0;      // beyond these 429; 0: no limit
+  int64_t max_queued_per_key = 0;      // that wait for those; beyond them 429; 0: no limit
+  int64_t max_waiting = 0;             // the same for all keys together
 };
 
 class Transport {

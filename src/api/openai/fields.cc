@@ -129,8 +129,10 @@ constexpr auto kFields = std::to_array<Field>({
 // clang-format on
 
 std::string number_text(double value) {
-  return std::abs(value) >= kSeeds ? fmt::format("{}2^63", value < 0 ? "-" : "")
-                                   : fmt::format("{}", value);
+  if (std::abs(value) >= kSeeds) {  // 2^63 - 1 is no double
+    return value < 0 ? "-2^63" : "2^63 - 1";
+  }
+  return fmt::format("{}", value);
 }
 
 std::string range(const Field& field) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <regex>
 #include <string>
 
@@ -39,7 +40,7 @@ TEST(Metrics, CountsRequestsAndTokens) {
   EXPECT_THAT(text, HasSubstr("# TYPE fathom_requests_total counter\n"));
   EXPECT_THAT(text, HasSubstr("fathom_requests_total{finish_reason=\"length\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("fathom_requests_total{finish_reason=\"stop\"} 0\n"));
-  EXPECT_THAT(text, HasSubstr("fathom_responses_total{status=\"200\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("fathom_responses_total{route=\"none\",status=\"200\"} 2\n"));
   EXPECT_THAT(text, HasSubstr("fathom_prompt_tokens_total 10\n"));
   EXPECT_THAT(text, HasSubstr("fathom_cached_tokens_total 4\n"));
   EXPECT_THAT(text, HasSubstr("fathom_generated_tokens_total 6\n"));
@@ -73,7 +74,7 @@ TEST(Metrics, NoClientAddsSeries) {
   const std::string after = metrics.text();
   EXPECT_EQ(std::count(before.begin(), before.end(), '\n'),
             std::count(after.begin(), after.end(), '\n'));
-  EXPECT_THAT(after, HasSubstr("fathom_responses_total{status=\"other\"} 1000\n"));
+  EXPECT_THAT(after, HasSubstr("fathom_responses_total{route=\"none\",status=\"other\"} 1000\n"));
   EXPECT_THAT(after, HasSubstr("fathom_requests_total{finish_reason=\"none\"} 1000\n"));
 }
 
@@ -83,9 +84,22 @@ TEST(Metrics, RefusalsAreNoRequestsOfTheEngine) {
   refused.status = 401;
   metrics.record(refused);
   const std::string text = metrics.text();
-  EXPECT_THAT(text, HasSubstr("fathom_responses_total{status=\"401\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("fathom_responses_total{route=\"none\",status=\"401\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("fathom_request_seconds_count 0\n"));
   EXPECT_THAT(text, HasSubstr("fathom_requests_total{finish_reason=\"none\"} 0\n"));
+}
+
+TEST(Metrics, CountsAnswersByRoute) {
+  Metrics metrics("1");
+  constexpr http::Route kRoutes[] = {{"POST", "/v1/completions"}, {"GET", "/v1/models/{id}"}};
+  metrics.set_routes(kRoutes);
+  metrics.record({.route = "/v1/completions", .status = 429});
+  metrics.record({.route = "/elsewhere", .status = 429});
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("{route=\"/v1/completions\",status=\"429\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("{route=\"/v1/models/{id}\",status=\"429\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("{route=\"none\",status=\"429\"} 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("elsewhere")));
 }
 
 TEST(Metrics, TakesTheEnginesNumbers) {
@@ -111,6 +125,25 @@ TEST(Metrics, TakesTheEnginesNumbers) {
   EXPECT_THAT(text, HasSubstr("fathom_prefix_hit_tokens_total 64\n"));
   EXPECT_THAT(text, HasSubstr("fathom_step_seconds_total{phase=\"forward\"} 1.5\n"));
   EXPECT_THAT(text, HasSubstr("fathom_connections 11\n"));
+}
+
+// docs/serving.md has a row for each family, with its type and help, and no other.
+TEST(Metrics, TheDocumentKnowsThemAll) {
+  Metrics metrics("1");
+  metrics.set_engine([] { return engine::EngineStats(); });
+  metrics.set_connections([] { return int64_t{0}; });
+  const std::string text = metrics.text();
+  const std::string page = test::read_text(test::test_data("../docs/serving.md"));
+  const std::regex family("# HELP (\\S+) (.*)\n# TYPE \\S+ (\\S+)\n");
+  int n_families = 0;
+  for (std::sregex_iterator at(text.begin(), text.end(), family), end; at != end; ++at) {
+    const auto& found = *at;
+    const std::string begin = "| `" + found.str(1) + "` | " + found.str(3) + " | ";
+    EXPECT_NE(page.find("\n" + begin + found.str(2) + " |\n"), std::string::npos) << begin;
+    ++n_families;
+  }
+  const std::regex row("\n\\| `(fathom|process)_[a-z_]+` \\|");
+  EXPECT_EQ(std::distance(std::sregex_iterator(page.begin(), page.end(), row), {}), n_families);
 }
 
 // Every name that the board asks for is one that the server gives.

@@ -92,7 +92,7 @@ TEST(Server, IsHealthyBeforeItIsReady) {
     EXPECT_THAT(ask(server, post("/v1/echo", "x")), StartsWith("HTTP/1.1 200"));
     const std::string metrics = ask(server, get("/metrics"));
     EXPECT_THAT(metrics, HasSubstr("fathom_requests{state=\"waiting\"} 4\n"));
-    EXPECT_THAT(metrics, HasSubstr("fathom_responses_total{status=\"503\"} 1\n"));
+    EXPECT_THAT(metrics, HasSubstr("fathom_responses_total{route=\"none\",status=\"503\"} 1\n"));
     EXPECT_FALSE(model.is_stopped);
   }
   EXPECT_TRUE(model.is_stopped);

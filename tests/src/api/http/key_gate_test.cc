@@ -53,5 +53,26 @@ TEST(KeyGate, WaitsWithoutEndWhereNoLimitIsSet) {
   }
 }
 
+TEST(KeyGate, CountsWhatWaitsOfAllKeys) {
+  KeyGate gate(1, 0, 2);
+  int n_started = 0;
+  const auto start = [&] { ++n_started; };
+  EXPECT_EQ(gate.enter("a", 1, start), Entry::kRun);
+  EXPECT_EQ(gate.enter("b", 2, start), Entry::kRun);
+  EXPECT_EQ(gate.enter("a", 3, start), Entry::kWait);
+  EXPECT_EQ(gate.enter("b", 4, start), Entry::kWait);
+  EXPECT_EQ(gate.enter("a", 5, start), Entry::kFull);
+  EXPECT_TRUE(gate.is_full("b"));
+  EXPECT_FALSE(gate.is_full("c"));
+  EXPECT_EQ(gate.enter("c", 6, start), Entry::kRun);  // waits for nobody
+  gate.leave("a", 3);                                 // gives up waiting
+  EXPECT_FALSE(gate.is_full("b"));
+  EXPECT_EQ(gate.enter("c", 7, start), Entry::kWait);
+  gate.leave("b", 2);  // the fourth begins
+  EXPECT_EQ(n_started, 1);
+  EXPECT_EQ(gate.enter("a", 8, start), Entry::kWait);
+  EXPECT_EQ(gate.enter("a", 9, start), Entry::kFull);
+}
+
 }  // namespace
 }  // namespace fathom::api::http

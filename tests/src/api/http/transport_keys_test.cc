@@ -116,6 +116,10 @@ TEST(Transport, TellsAFullQueueByTheHead) {
   const std::string answer = client.ask("POST /v1/held" + head);  // no byte of its body
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 429"));
   EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+  ASSERT_EQ(rig.records->all().size(), 1U);
+  EXPECT_EQ(rig.records->all()[0].route, "/v1/held");
+  EXPECT_EQ(rig.records->all()[0].status, 429);
+  EXPECT_EQ(rig.records->all()[0].key, "alice");
   // Faults that the head shows, and those of a missing body, come first.
   RawClient lost(rig.port());
   EXPECT_THAT(lost.ask("POST /nowhere" + head), StartsWith("HTTP/1.1 404"));

@@ -6,8 +6,10 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "api/http/front.h"
 #include "api/http/transport.h"
@@ -15,10 +17,29 @@
 
 namespace fathom::test {
 
+// Keeps what the transport records.
+class KeptRecords : public api::http::RecordSink {
+ public:
+  void record(const api::http::RequestRecord& request) override {
+    const std::lock_guard lock(mutex_);
+    records_.push_back(request);
+  }
+
+  [[nodiscard]] std::vector<api::http::RequestRecord> all() const {
+    const std::lock_guard lock(mutex_);
+    return records_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<api::http::RequestRecord> records_;
+};
+
 // A transport on a free port, ready.
 struct TransportRig {
   std::shared_ptr<FakeHandler> handler = std::make_shared<FakeHandler>();
   api::http::Front front;
+  std::unique_ptr<KeptRecords> records = std::make_unique<KeptRecords>();
   std::unique_ptr<api::http::Transport> transport;
 
   static api::http::FrontOptions front_options() {
@@ -31,7 +52,7 @@ struct TransportRig {
                         api::http::FrontOptions given = front_options())
       : front(std::move(given)) {
     options.port = 0;
-    transport = std::make_unique<api::http::Transport>(options, front, nullptr);
+    transport = std::make_unique<api::http::Transport>(options, front, records.get());
     front.set_handler(handler);
     front.set_stage(api::http::Stage::kReady);
     transport->start();

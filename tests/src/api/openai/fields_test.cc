@@ -42,7 +42,7 @@ TEST(FieldsTest, TypesAreToldWithTheirRanges) {
   EXPECT_EQ(describe_type(*find_field("stream", kChat)), "true or false");
   EXPECT_EQ(describe_type(*find_field("temperature", kChat)), "a number from 0 to 100");
   EXPECT_EQ(describe_type(*find_field("n", kChat)), "a whole number from 1 to 128");
-  EXPECT_EQ(describe_type(*find_field("seed", kChat)), "a whole number from -2^63 to 2^63");
+  EXPECT_EQ(describe_type(*find_field("seed", kChat)), "a whole number from -2^63 to 2^63 - 1");
   EXPECT_THAT(describe_type(*find_field("stop", kChat)), testing::HasSubstr("up to 64"));
   EXPECT_THAT(describe_type(*find_field("allowed_token_ids", kChat)),
               testing::HasSubstr("at least one"));
