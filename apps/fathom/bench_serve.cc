@@ -84,13 +84,59 @@ std::vector<T> parse_levels(const std::string& text, const char* flag, T most) {
   return levels;
 }
 
-std::string first_model(const api::LoadTarget& target) {
-  const auto models = nlohmann::json::parse(api::get_text(target, "/v1/models"), nullptr, false);
-  if (!models.is_object() || !models.contains("data") || !models["data"].is_array() ||
-      models["data"].empty()) {
-    fail(ErrorCode::kPeerLost, "GET /v1/models: expected a list of models; give --model");
+// The begin of what a server sent, on one line.
+std::string shown_begin(std::string text) {
+  constexpr size_t kShownBytes = 200;
+  if (text.empty()) {
+    return "nothing";
   }
-  return models["data"][0].value("id", "");
+  text.resize(std::min(text.size(), kShownBytes));
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return text;
+}
+
+// What is wrong with the answer of /v1/models; empty: nothing, and `id` is the first one's.
+std::string models_fault(const api::LoadAnswer& answer, std::string& id) {
+  if (answer.status == 401 || answer.status == 403) {
+    return fmt::format("status {}: the server wants another API key; set OPENAI_API_KEY",
+                       answer.status);
+  }
+  const std::string shown = shown_begin(answer.body);
+  if (answer.status != 200) {
+    return fmt::format("expected status 200, found {}: {}", answer.status, shown);
+  }
+  const auto models = nlohmann::json::parse(answer.body, nullptr, false);
+  if (models.is_discarded()) {
+    return fmt::format("expected JSON, found: {}", shown);
+  }
+  const auto data = models.is_object() ? models.find("data") : models.end();
+  if (data == models.end() || !data->is_array()) {
+    return fmt::format("expected an object with a list \"data\", found: {}", shown);
+  }
+  if (data->empty()) {
+    return "the list of models is empty; is one loaded?";
+  }
+  const nlohmann::json& first = data->front();
+  const auto found = first.is_object() ? first.find("id") : first.end();
+  if (found == first.end() || !found->is_string() || found->get_ref<const std::string&>().empty()) {
+    return fmt::format("expected models with a text \"id\", found: {}", shown);
+  }
+  id = found->get<std::string>();
+  return {};
+}
+
+std::string first_model(const api::LoadTarget& target) {
+  constexpr const char* kPath = "/v1/models";
+  std::string id;
+  const std::string fault = models_fault(api::get_answer(target, kPath), id);
+  if (!fault.empty()) {
+    fail(ErrorCode::kPeerLost,
+         fmt::format("GET {}{}: {}; or give the model's name with --model-name, then no list is "
+                     "asked for",
+                     target.prefix, kPath, fault));
+  }
+  return id;
 }
 
 // One plan for each level.

@@ -28,8 +28,10 @@ const LoadTrust& trust_of(const LoadTarget& target) {
 }
 
 std::string head_of(const LoadTarget& target, const std::string& method, const std::string& path) {
-  std::string head = fmt::format("{} {}{} HTTP/1.1\r\nHost: {}:{}\r\nConnection: close\r\n", method,
-                                 target.prefix, path, target.host, target.port);
+  const bool is_v6 = target.host.find(':') != std::string::npos;
+  std::string head =
+      fmt::format("{} {}{} HTTP/1.1\r\nHost: {}:{}\r\nConnection: close\r\n", method, target.prefix,
+                  path, is_v6 ? fmt::format("[{}]", target.host) : target.host, target.port);
   if (!target.key.empty()) {
     head += fmt::format("Authorization: Bearer {}\r\n", target.key);
   }
@@ -247,23 +249,28 @@ LoadSample run_request(const LoadTarget& target, const std::string& path, const 
   return sample;
 }
 
-std::string get_text(const LoadTarget& target, const std::string& path) {
+LoadAnswer get_answer(const LoadTarget& target, const std::string& path) {
+  constexpr size_t kMostBytes = size_t{16} << 20;
   LoadSocket socket(target.host, target.port, trust_of(target));
   socket.send(head_of(target, "GET", path) + "\r\n");
   EventReader reader;
   std::vector<char> buffer(16384);
-  while (!reader.is_done()) {
+  size_t n_bytes = 0;
+  while (!reader.is_done() && n_bytes < kMostBytes) {
     const std::string_view bytes = socket.receive(buffer);
     if (bytes.empty()) {
       break;
     }
+    n_bytes += bytes.size();
     reader.take(bytes);
   }
-  if (reader.status() != 200) {
+  if (reader.status() == 0) {
     fail(ErrorCode::kPeerLost,
-         fmt::format("GET {}: expected status 200, found {}", path, reader.status()));
+         fmt::format("GET {}{}: found {}, expected an answer of HTTP; is the URL that of a server?",
+                     target.prefix, path,
+                     n_bytes == 0 ? "a closed connection" : "bytes that are none"));
   }
-  return reader.body();
+  return {reader.status(), reader.body()};
 }
 
 }  // namespace fathom::api

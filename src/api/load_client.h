@@ -41,8 +41,13 @@ struct LoadSample {
 LoadSample run_request(const LoadTarget& target, const std::string& path, const std::string& body,
                        std::chrono::steady_clock::time_point due);
 
-// The body of GET `path`. Error: kPeerLost with what went wrong.
-std::string get_text(const LoadTarget& target, const std::string& path);
+struct LoadAnswer {
+  int status = 0;
+  std::string body;  // its first 16 MiB
+};
+
+// What GET `path` is answered. Error: kPeerLost: nothing, or no HTTP.
+LoadAnswer get_answer(const LoadTarget& target, const std::string& path);
 
 // Takes the bytes of an answer apart as they come: head, chunks, events.
 class EventReader {

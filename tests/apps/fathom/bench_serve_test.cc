@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/http/front.h"
@@ -29,12 +30,22 @@ class Model : public api::http::Handler {
     return kRoutes;
   }
 
+  int n_answers = 1'000'000;  // later requests are left without one
+  int n_answered = 0;
+  std::vector<std::shared_ptr<api::http::Responder>> held;
+  api::http::Response models{.body = R"({"data":[{"id":"the-model"}]})"};
+
   void handle(api::http::Request request,
               std::shared_ptr<api::http::Responder> responder) override {
     if (request.path == "/v1/models") {
-      responder->reply({.body = R"({"data":[{"id":"the-model"}]})"});
+      responder->reply(models);
       return;
     }
+    if (n_answered >= n_answers) {
+      held.push_back(std::move(responder));
+      return;
+    }
+    ++n_answered;
     responder->begin_stream({});
     responder->send("data: {\"choices\":[{\"text\":\"x\"}]}\n\n");
     responder->send("data: {\"choices\":[{\"text\":\"y\"}]}\n\n");
@@ -76,6 +87,60 @@ TEST(BenchServeTest, MeasuresLevels) {
   const test::ProgramResult failed = bench_serve({url, "--requests", "2", "--model-name", "m"});
   EXPECT_EQ(failed.status, 1);
   EXPECT_THAT(failed.err, HasSubstr("2 requests failed; the first: status 503"));
+}
+
+TEST(BenchServeTest, SaysWhatIsWrongWithTheListOfModels) {
+  api::http::Front front({});
+  api::http::Transport transport({.port = 0}, front, nullptr);
+  const auto model = std::make_shared<Model>();
+  front.set_handler(model);
+  front.set_stage(api::http::Stage::kReady);
+  transport.start();
+  const std::string url = "http://127.0.0.1:" + std::to_string(transport.port());
+  const std::string html = "<html>\n<title>hello</title>";
+  const std::vector<std::pair<api::http::Response, std::string>> answers = {
+      {{.status = 401, .body = R"({"error":"who?"})"},
+       "status 401: the server wants another API key; set OPENAI_API_KEY"},
+      {{.status = 404, .body = html}, "expected status 200, found 404: <html> <title>hello"},
+      {{.content_type = "text/html", .body = html}, "expected JSON, found: <html> <title>hello"},
+      {{.body = ""}, "expected JSON, found: nothing"},
+      {{.body = R"({"object":"list"})"}, R"(a list "data", found: {"object":"list"})"},
+      {{.body = R"([1])"}, R"(a list "data", found: [1])"},
+      {{.body = R"({"data":{"id":"m"}})"}, R"(a list "data", found: {"data":)"},
+      {{.body = R"({"data":[]})"}, "the list of models is empty"},
+      {{.body = R"({"data":["m"]})"}, R"(models with a text "id", found: {"data":["m"]})"},
+      {{.body = R"({"data":[{"id":7}]})"}, R"(models with a text "id", found: {"data")"},
+      {{.body = R"({"data":[{"id":""}]})"}, R"(models with a text "id", found: {"data")"}};
+  for (const auto& [answer, why] : answers) {
+    model->models = answer;
+    const test::ProgramResult result = bench_serve({url, "--requests", "1"});
+    EXPECT_EQ(result.status, 1) << why;
+    EXPECT_THAT(result.err, HasSubstr("GET /v1/models: "));
+    EXPECT_THAT(result.err, HasSubstr(why));
+    EXPECT_THAT(result.err, HasSubstr("--model-name"));
+  }
+  EXPECT_EQ(bench_serve({url, "--requests", "1", "--model-name", "m"}).status, 0);
+}
+
+TEST(BenchServeTest, EndsOnAnInterrupt) {
+  api::http::Front front({});
+  api::http::Transport transport({.port = 0}, front, nullptr);
+  const auto model = std::make_shared<Model>();
+  model->n_answers = 2;
+  front.set_handler(model);
+  front.set_stage(api::http::Stage::kReady);
+  transport.start();
+  const test::TempFolder folder;
+  const std::string page = folder.path_of("report.html");
+  const test::ProgramResult result = test::run_program(
+      FATHOM_PROGRAM,
+      {.arguments = {"bench", "serve", "http://127.0.0.1:" + std::to_string(transport.port()),
+                     "--clients", "1,2", "--requests", "2", "--html", page},
+       .interrupt_after_ms = 100});
+  EXPECT_EQ(result.status, 130);
+  EXPECT_THAT(result.out, HasSubstr("clients"));  // what was measured before stays
+  EXPECT_TRUE(folder.names().empty()) << "no half report";
+  transport.stop();
 }
 
 TEST(BenchServeTest, SpeaksHttps) {
