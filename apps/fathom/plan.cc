@@ -21,8 +21,19 @@ struct PlanFlags {
   ModelFlags model;
   MemoryFlags memory;
   int64_t max_sequences = 1;
+  int64_t max_batched_tokens = 0;  // 0: as the command that is planned for
   bool as_json = false;
 };
+
+// Rows of one step: of fathom serve where one of its flags was given, else of fathom run.
+int64_t batched_tokens(const PlanFlags& flags) {
+  if (flags.max_batched_tokens > 0) {
+    return flags.max_batched_tokens;
+  }
+  const bool is_for_serve =
+      flags.max_sequences > 1 || flags.memory.kv_bytes || flags.memory.utilization;
+  return is_for_serve ? kServeBatchedTokens : api::SessionOptions().max_batched_tokens;
+}
 
 int plan(const PlanFlags& flags) {
   if (flags.model.weights.check_tensors) {
@@ -30,6 +41,7 @@ int plan(const PlanFlags& flags) {
   }
   api::SessionOptions options = session_options(flags.model);
   options.max_sequences = flags.max_sequences;
+  options.max_batched_tokens = batched_tokens(flags);
   set_memory_options(flags.memory, std::nullopt, options);
   const auto forecast = api::make_forecast(options);
   AnswerWriter writer;
@@ -74,6 +86,13 @@ void add_plan(CommandLine& app, Command& command) {
       ->check(in_range(1, 1 << 16))
       ->type_name("N")
       ->capture_default_str();
+  sub->add_option(
+         "--max-batched-tokens", flags->max_batched_tokens,
+         fmt::format("Rows of one step (default: {} with one of the three options above, as "
+                     "fathom serve; else {}, as fathom run)",
+                     kServeBatchedTokens, api::SessionOptions().max_batched_tokens))
+      ->check(in_range(1, 65536))
+      ->type_name("N");
   add_json(*sub, flags->as_json, "Print one JSON object");
   sub->callback([flags, &command] { command = [flags] { return plan(*flags); }; });
 }

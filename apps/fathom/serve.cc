@@ -50,6 +50,7 @@ int serve(ServeFlags flags) {
   }
   flags.server.version = version();
   flags.server.cors_origins = split_list(flags.cors_origins);
+  flags.server.transport.max_waiting = flags.max_queued;
   const char* keys = std::getenv("FATHOM_API_KEYS");
   flags.server.keys = keys != nullptr ? keys : "";
   hold_signals();

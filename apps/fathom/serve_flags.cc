@@ -1,7 +1,11 @@
 // Option tables by subject. Read next: serve.cc.
 #include "serve_flags.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "api/http/origin.h"
 
 namespace fathom::app {
 
@@ -44,17 +48,52 @@ void add_seconds(CommandLine& app, const std::vector<SecondsFlag>& table) {
   }
 }
 
+std::string require_host(const std::string& host) {
+  return host.empty() ? "the host is empty; expected an address or a name" : "";
+}
+
+// Names that requests can give, none of them cut off from what the field "model" takes.
+std::string check_names(const std::string& text) {
+  constexpr size_t kMostNameBytes = 256;
+  const std::vector<std::string> names = split_list(text);
+  if (names.empty()) {
+    return "found no name; expected some, with commas between";
+  }
+  for (const std::string& name : names) {
+    if (name.size() > kMostNameBytes) {
+      return fmt::format("'{}' has {} bytes, a request can give {} at most", name, name.size(),
+                         kMostNameBytes);
+    }
+  }
+  return {};
+}
+
+std::string check_origins(const std::string& text) {
+  const std::vector<std::string> origins = split_list(text);
+  if (origins.empty()) {
+    return "found no origin; expected * or SCHEME://HOST[:PORT], with commas between";
+  }
+  for (const std::string& origin : origins) {
+    if (std::string fault = api::http::origin_fault(origin); !fault.empty()) {
+      return fault;
+    }
+  }
+  return {};
+}
+
 void add_engine_flags(CommandLine& app, ServeFlags& flags) {
-  add_counts(app, {
-                      {"--max-sequences", &flags.max_sequences, 1, 4096,
-                       "Sequences that run at once; others wait"},
-                      {"--max-batched-tokens", &flags.max_batched_tokens, 1, 65536,
-                       "Rows of one step; longer prompts are computed in pieces"},
-                      {"--max-queued", &flags.max_queued, 1, kMostCount,
-                       "Answers that run or wait at once; beyond them 429"},
-                      {"--priority-aging", &flags.priority_aging, 1, kMostCount,
-                       "Steps of waiting that are worth one level of priority"},
-                  });
+  add_counts(
+      app, {
+               {"--max-sequences", &flags.max_sequences, 1, 4096,
+                "Sequences that run at once; others wait"},
+               {"--max-batched-tokens", &flags.max_batched_tokens, 1, 65536,
+                "Rows of one step; longer prompts are computed in pieces"},
+               {"--max-queued", &flags.max_queued, 1, kMostCount,
+                "Answers that run or wait at once, and requests that wait for others of their API "
+                "key; beyond either 429"},
+               {"--priority-aging", &flags.priority_aging, 1, kMostCount,
+                "Steps of waiting that are worth one level of priority"},
+           });
   app.add_flag("--no-prefix-cache", flags.no_prefix_cache,
                "Compute every prompt from its begin, also one that begins like another");
   add_memory_flags(app, flags.memory);
@@ -64,7 +103,7 @@ void add_engine_flags(CommandLine& app, ServeFlags& flags) {
 void add_listen_flags(CommandLine& app, ServeFlags& flags) {
   api::http::TransportOptions& transport = flags.server.transport;
   app.add_option("--host", transport.host, "Address or name to listen on; 0.0.0.0: all")
-      ->check(require_name)
+      ->check(require_host)
       ->capture_default_str()
       ->type_name("HOST");
   app.add_option("--port", transport.port, "Port to listen on; 0: any free one")
@@ -81,6 +120,7 @@ void add_listen_flags(CommandLine& app, ServeFlags& flags) {
       ->needs(certificate);
   app.add_option("--cors-origins", flags.cors_origins,
                  "Origins whose pages may use the server, with commas between; *: all")
+      ->check(check_origins)
       ->type_name("LIST");
 }
 
@@ -154,6 +194,7 @@ void add_serve_flags(CommandLine& app, ServeFlags& flags) {
   add_chat_template_flag(app, flags.chat);
   app.add_option("--served-model-name", flags.served_names,
                  "Names that requests may give, with commas between (default: the file's)")
+      ->check(check_names)
       ->type_name("LIST");
   add_engine_flags(app, flags);
   add_listen_flags(app, flags);

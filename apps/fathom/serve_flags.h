@@ -21,10 +21,7 @@ struct ServeFlags {
   std::string served_names;  // with commas between; empty: the model's file name
   std::string log_format = "text";
   int64_t max_sequences = 16;
-  // A prompt's piece holds up everybody's next token: with 128, 16 clients of SmolLM2 saw a 99th
-  // percentile of 97 ms between tokens, with 512 it was 327 ms at 7 % fewer tokens a second
-  // (bench/RESULTS.md).
-  int64_t max_batched_tokens = 128;
+  int64_t max_batched_tokens = kServeBatchedTokens;
   int64_t max_queued = 256;
   int64_t priority_aging = 256;
   double deadline_s = 0;       // 0: none

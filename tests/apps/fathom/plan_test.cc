@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "support/default_model.h"
 #include "support/program.h"
@@ -92,6 +93,26 @@ TEST(PlanTest, TheCachesMemoryCanBeGiven) {
     std::vector<std::string> arguments = {"plan", "-m", model};
     arguments.insert(arguments.end(), bad.begin(), bad.end());
     EXPECT_EQ(test::run_program(FATHOM_PROGRAM, {.arguments = arguments}).status, 2) << bad[1];
+  }
+}
+
+// The scratch memory grows with the rows of a step: those of fathom serve where its flags are
+// given.
+TEST(PlanTest, CountsTheRowsOfAStep) {
+  const test::TempFolder folder;
+  const std::string model = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  const auto scratch = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"-c", "1024"});
+    return plan_of(model, std::move(more))["scratch"].get<int64_t>();
+  };
+  EXPECT_EQ(scratch({}), scratch({"--max-batched-tokens", "512"}));
+  EXPECT_GT(scratch({}), scratch({"--max-batched-tokens", "128"}));
+  for (std::vector<std::string> serve : {std::vector<std::string>{"--max-sequences", "4"},
+                                         {"--kv-memory", "1M"},
+                                         {"--memory-utilization", "0.5"}}) {
+    std::vector<std::string> said = serve;
+    said.insert(said.end(), {"--max-batched-tokens", "128"});
+    EXPECT_EQ(scratch(serve), scratch(said)) << serve[0];
   }
 }
 

@@ -1,11 +1,8 @@
 // The server as its operator has it: flags, environment, settings file, signals, its log.
 // Read next: apps/fathom/serve.cc.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <csignal>
@@ -15,10 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "apps/fathom/server_program.h"
 #include "src/api/http/raw_client.h"
 #include "support/program.h"
-#include "support/temp_folder.h"
-#include "support/tiny_chat_model.h"
 
 namespace fathom::app {
 namespace {
@@ -26,127 +22,12 @@ namespace {
 using test::get;
 using test::post;
 using test::RawClient;
+using test::refused;
+using test::ServerProgram;
+using Files = test::ModelFolder;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-// `fathom serve` on a free port of this machine, ready.
-class ServerProgram {
- public:
-  explicit ServerProgram(std::vector<std::string> arguments,
-                         const std::vector<std::string>& environment = {}) {
-    int pipe_ends[2];
-    if (::pipe(pipe_ends) != 0) {
-      ADD_FAILURE();
-      return;
-    }
-    child_ = ::fork();
-    if (child_ == 0) {
-      ::dup2(pipe_ends[1], STDERR_FILENO);
-      ::close(pipe_ends[0]);
-      ::close(pipe_ends[1]);
-      for (const std::string& variable : environment) {
-        ::putenv(const_cast<char*>(variable.c_str()));
-      }
-      std::vector<char*> pointers = {const_cast<char*>(FATHOM_PROGRAM), const_cast<char*>("serve")};
-      for (std::string& argument : arguments) {
-        pointers.push_back(argument.data());
-      }
-      pointers.push_back(nullptr);
-      ::execv(FATHOM_PROGRAM, pointers.data());
-      ::_exit(127);
-    }
-    ::close(pipe_ends[1]);
-    log_ = pipe_ends[0];
-    const std::string listening = log_until("; loading");
-    port_ = std::atoi(listening.substr(listening.rfind(':', listening.rfind(';')) + 1).c_str());
-  }
-
-  ~ServerProgram() {
-    if (child_ > 0) {
-      ::kill(child_, SIGKILL);
-      ::waitpid(child_, nullptr, 0);
-    }
-    ::close(log_);
-  }
-
-  ServerProgram(const ServerProgram&) = delete;
-  ServerProgram& operator=(const ServerProgram&) = delete;
-
-  [[nodiscard]] int port() const { return port_; }
-
-  void wait_until_ready() { log_until("ready at"); }
-
-  void send_signal(int signal) const { ::kill(child_, signal); }
-
-  // What the program has written to stderr since the last call, up to and with `part`.
-  std::string log_until(const std::string& part) {
-    while (text_.find(part) == std::string::npos) {
-      if (!read_some()) {
-        ADD_FAILURE() << "no '" << part << "' in: " << text_;
-        return text_;
-      }
-    }
-    const size_t end = text_.find(part) + part.size();
-    std::string taken = text_.substr(0, end);
-    text_.erase(0, end);
-    return taken;
-  }
-
-  // The exit status, or -signal; `rest`: the log's end.
-  int wait_for_end(std::string* rest = nullptr) {
-    while (read_some()) {
-    }
-    if (rest != nullptr) {
-      *rest = text_;
-    }
-    int status = 0;
-    ::waitpid(std::exchange(child_, -1), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-
- private:
-  bool read_some() {
-    pollfd wait{.fd = log_, .events = POLLIN, .revents = 0};
-    if (::poll(&wait, 1, 120'000) <= 0) {
-      ADD_FAILURE() << "the program is silent";
-      return false;
-    }
-    char buffer[4096];
-    const ssize_t n = ::read(log_, buffer, sizeof buffer);
-    if (n <= 0) {
-      return false;
-    }
-    text_.append(buffer, static_cast<size_t>(n));
-    return true;
-  }
-
-  pid_t child_ = -1;
-  int log_ = -1;
-  int port_ = 0;
-  std::string text_;
-};
-
-struct Files {
-  test::TempFolder folder;
-  std::string model;
-
-  Files() : model(folder.path_of("tiny.gguf")) { test::tiny_chat_gguf().write(model); }
-
-  [[nodiscard]] std::vector<std::string> arguments(std::vector<std::string> more = {}) const {
-    std::vector<std::string> all = {"-m", model, "--port", "0", "-c", "512", "-t", "1"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-};
-
-test::ProgramResult refused(const std::vector<std::string>& arguments,
-                            std::vector<std::string> environment = {}) {
-  std::vector<std::string> all = {"serve"};
-  all.insert(all.end(), arguments.begin(), arguments.end());
-  return test::run_program(FATHOM_PROGRAM,
-                           {.arguments = all, .environment = std::move(environment)});
-}
 
 TEST(ServeTest, AnswersAndEndsOnASignal) {
   const Files files;
@@ -234,7 +115,78 @@ TEST(ServeTest, RefusesSettingsThatAreNone) {
   EXPECT_EQ(refused(files.arguments(), {"FATHOM_MAX_SEQUENCES=many"}).status, 2);
   const test::ProgramResult folder = refused(files.arguments({"--config", files.folder.path()}));
   EXPECT_EQ(folder.status, 2);
-  EXPECT_THAT(folder.err, HasSubstr("is a folder; expected a TOML file"));
+  EXPECT_THAT(folder.err, HasSubstr("is a folder, expected a regular file"));
+}
+
+// None of these may be waited for; /dev/stdin is a pipe here.
+TEST(ServeTest, RefusesFilesThatAreNone) {
+  const Files files;
+  const std::string fifo = files.folder.path_of("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const std::string regular = files.folder.write("some", "text");
+  const std::vector<std::vector<std::string>> lines = {{"--api-key-file", fifo},
+                                                       {"--tls-cert", fifo, "--tls-key", regular},
+                                                       {"--chat-template", fifo},
+                                                       {"--lora", fifo},
+                                                       {"--model", fifo}};
+  for (const std::vector<std::string>& line : lines) {
+    const test::ProgramResult result = refused(files.arguments(line));
+    EXPECT_EQ(result.status, 1) << line[0];
+    EXPECT_THAT(result.err, HasSubstr("is a FIFO, expected a regular file")) << line[0];
+  }
+  const test::ProgramResult config = refused(files.arguments({"--config", fifo}));
+  EXPECT_EQ(config.status, 2);
+  EXPECT_THAT(config.err, HasSubstr("--config " + fifo + ": is a FIFO, expected a regular file"));
+  const test::ProgramResult keys = refused(files.arguments({"--api-key-file", "/dev/stdin"}));
+  EXPECT_EQ(keys.status, 1);
+  EXPECT_THAT(keys.err, HasSubstr("expected a regular file"));
+}
+
+TEST(ServeTest, RefusesTextsThatMeanNothing) {
+  const Files files;
+  const std::vector<std::pair<std::vector<std::string>, std::string>> lines = {
+      {{"--host", ""}, "the host is empty"},
+      {{"--served-model-name", ""}, "found no name"},
+      {{"--served-model-name", " , "}, "found no name"},
+      {{"--served-model-name", std::string(257, 'a')}, "a request can give 256 at most"},
+      {{"--cors-origins", ""}, "found no origin"},
+      {{"--cors-origins", "page.example"}, "'page.example' is no origin of a page"},
+      {{"--cors-origins", "*, http://page/"}, "'http://page/' is no origin of a page"}};
+  for (const auto& [line, why] : lines) {
+    const test::ProgramResult result = refused(files.arguments(line));
+    EXPECT_EQ(result.status, 2) << line[0];
+    EXPECT_THAT(result.err, HasSubstr(line[0] + ": " + why));
+  }
+}
+
+// One that runs and one that waits for it, though the queue of the engine has room.
+TEST(ServeTest, LimitsWhatWaitsForAKey) {
+  const Files files;
+  const std::string keys = files.folder.write("keys", "alice sk-1\n");
+  ServerProgram server(
+      files.arguments({"--api-key-file", keys, "--max-running-per-key", "1", "--max-queued", "2"}));
+  server.wait_until_ready();
+  const auto request = [](const char* more) {
+    return post("/v1/completions",
+                std::string(R"({"prompt":"a","max_tokens":100000,"context_shift":true,)") +
+                    R"("ignore_eos":true,"stream":true)" + more + "}",
+                "Authorization: Bearer sk-1\r\n");
+  };
+  RawClient running(server.port());
+  running.send(request(""));
+  running.read_until("data: ");
+  RawClient second(server.port());
+  RawClient third(server.port());
+  for (RawClient* waiting : {&second, &third}) {
+    waiting->send(request(""));
+    waiting->read_until("\r\n\r\n");  // the head of a stream that waits
+  }
+  RawClient fourth(server.port());
+  const std::string refusal = fourth.ask(request(""));
+  EXPECT_THAT(refusal, StartsWith("HTTP/1.1 429"));
+  EXPECT_THAT(refusal, HasSubstr("or too many of all keys wait"));
+  EXPECT_THAT(fourth.ask(get("/metrics", "Authorization: Bearer sk-1\r\n")),
+              HasSubstr("fathom_responses_total{route=\"/v1/completions\",status=\"429\"} 1\n"));
 }
 
 TEST(ServeTest, RefusesSettingsWithTwoValues) {
