@@ -127,7 +127,6 @@ TEST(ServeTest, RefusesFilesThatAreNone) {
   const std::vector<std::vector<std::string>> lines = {{"--api-key-file", fifo},
                                                        {"--tls-cert", fifo, "--tls-key", regular},
                                                        {"--chat-template", fifo},
-                                                       {"--lora", fifo},
                                                        {"--model", fifo}};
   for (const std::vector<std::string>& line : lines) {
     const test::ProgramResult result = refused(files.arguments(line));
@@ -155,7 +154,8 @@ TEST(ServeTest, RefusesTextsThatMeanNothing) {
   for (const auto& [line, why] : lines) {
     const test::ProgramResult result = refused(files.arguments(line));
     EXPECT_EQ(result.status, 2) << line[0];
-    EXPECT_THAT(result.err, HasSubstr(line[0] + ": " + why));
+    EXPECT_THAT(result.err, HasSubstr(line[0] + ": "));
+    EXPECT_THAT(result.err, HasSubstr(why));
   }
 }
 

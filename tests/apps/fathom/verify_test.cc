@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "support/program.h"
 #include "support/temp_folder.h"
@@ -32,6 +35,28 @@ TEST(VerifyTest, TableAndJsonAgree) {
   EXPECT_EQ(report["tokens"], 7 * 4);
   EXPECT_GE(report["ways"].size(), 10U);
   EXPECT_THAT(text.out, HasSubstr(report["bits"].get<std::string>()));
+}
+
+TEST(VerifyTest, SaysWhatIsWrongWithAModel) {
+  const test::TempFolder folder;
+  const std::string whole = test::tiny_chat_gguf().write(folder.path_of("m.gguf"));
+  const std::string bytes = test::read_text(whole);
+  const test::TempFolder bare;
+  const std::vector<std::pair<std::string, std::string>> models = {
+      {folder.path_of("absent"), "absent"},
+      {folder.write("empty.gguf", ""), "the file is empty"},
+      {folder.write("magic.gguf", "FUGG" + bytes.substr(4)), "magic.gguf"},
+      {folder.write("head.gguf", bytes.substr(0, 100)), "head.gguf"},
+      {folder.write("tensors.gguf", bytes.substr(0, bytes.size() - 4096)), "tensors.gguf"},
+      {bare.path(), "config.json"}};
+  for (const auto& [model, why] : models) {
+    const auto result =
+        test::run_program(FATHOM_PROGRAM, {.arguments = {"verify", "-m", model, "-t", "1"}});
+    EXPECT_EQ(result.status, 1) << model;
+    EXPECT_THAT(result.err, HasSubstr(why));
+    EXPECT_THAT(result.err, HasSubstr(model));
+    EXPECT_EQ(result.out, "") << model;
+  }
 }
 
 }  // namespace

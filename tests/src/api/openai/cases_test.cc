@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "api/metrics.h"
 #include "src/api/openai/server_rig.h"
 
 namespace fathom::api::openai {
@@ -192,6 +194,56 @@ TEST(Cases, BrokenArgumentsInTheHistoryAre400) {
     EXPECT_THAT(server.ask(kChatPath, body, 400)["error"]["message"].get<std::string>(),
                 HasSubstr("arguments"));
   }
+}
+
+// C12: whatever template and tokenizer say, a prompt begins with one BOS where either wants one.
+TEST(Cases, APromptHasOneBos) {
+  const test::TempFolder folder;
+  const std::string body =
+      R"({"messages":[{"role":"user","content":"x"}],"max_tokens":1,"return_token_ids":true})";
+  for (const bool adds : {false, true}) {
+    test::GgufBuilder builder = test::tiny_chat_gguf();
+    builder.set("tokenizer.ggml.add_bos_token", adds);
+    const std::string model = builder.write(folder.path_of("bos.gguf"));
+    for (const std::string begin : {"{{ bos_token }}", "{{ bos_token }}{{ bos_token }}", ""}) {
+      test::Server server(
+          {.model_path = model, .chat_template = begin + "{{ messages[0].content }}"});
+      const Json with = begin.empty() && !adds ? Json::parse("[120]") : Json::parse("[256,120]");
+      EXPECT_EQ(server.ask(kChatPath, body)["prompt_token_ids"], with) << adds << begin;
+      EXPECT_EQ(
+          server.ask("/tokenize", R"({"messages":[{"role":"user","content":"x"}]})")["tokens"],
+          with)
+          << adds << begin;
+    }
+  }
+}
+
+// C38: /metrics has histograms of real times, and counters that only grow, however often it is
+// read.
+TEST(Cases, MetricsHaveRealTimes) {
+  test::Server server({.max_batched_tokens = 8});
+  const auto start = std::chrono::steady_clock::now();
+  server.ask(kTextPath, greedy(text_of_length(200)));
+  const double waited =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const http::RequestRecord record = server.records().wait(1)[0];
+  EXPECT_GT(record.first_token_s, 0);
+  EXPECT_EQ(record.inter_tokens_s.size(), 11U);  // of 12 tokens
+  double sum = record.first_token_s;
+  for (const float gap : record.inter_tokens_s) {
+    EXPECT_GE(gap, 0);
+    sum += static_cast<double>(gap);
+  }
+  EXPECT_LE(sum, record.total_s + 1e-3);
+  EXPECT_LE(record.total_s, waited);
+  Metrics metrics("1");
+  metrics.record(record);
+  const std::string first = metrics.text();
+  EXPECT_THAT(first, HasSubstr("fathom_time_to_first_token_seconds_count 1\n"));
+  EXPECT_THAT(first, HasSubstr("fathom_inter_token_seconds_count 11\n"));
+  EXPECT_THAT(metrics.text(), HasSubstr("fathom_inter_token_seconds_count 11\n"));
+  metrics.record(record);
+  EXPECT_THAT(metrics.text(), HasSubstr("fathom_inter_token_seconds_count 22\n"));
 }
 
 }  // namespace
