@@ -105,6 +105,8 @@ void add_engine(Snapshot& snapshot, const engine::EngineStats& stats) {
                "kind");
   add("fathom_preemptions_total", "Times that a sequence's pages went to others.",
       number(stats.n_preemptions));
+  add("fathom_context_shifts_total", "Times that a full context lost its older half.",
+      number(stats.n_context_shifts));
   add("fathom_prefix_asked_tokens_total", "Prompt tokens looked up in the prefix cache.",
       number(stats.prefix.asked_tokens));
   add("fathom_prefix_hit_tokens_total", "Prompt tokens taken over from the prefix cache.",

@@ -129,6 +129,7 @@ void Engine::publish(Sequence& sequence, std::span<const float> logits) {
   } else if (is_full) {
     keeper_.give_back(sequence);
     sequence.shift(options_.context);
+    ++stats_.n_context_shifts;
   }
 }
 

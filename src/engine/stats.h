@@ -23,6 +23,7 @@ struct EngineStats {
   int64_t n_rows = 0;          // computed, prompts and generated tokens together
   int64_t n_prompt_rows = 0;   // of them
   int64_t n_preemptions = 0;
+  int64_t n_context_shifts = 0;
   kv::PrefixStats prefix;  // zeros where the cache is off
   double schedule_s = 0;   // choosing, pages, filling the batch
   double forward_s = 0;    // the model

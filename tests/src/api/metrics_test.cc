@@ -112,6 +112,7 @@ TEST(Metrics, TakesTheEnginesNumbers) {
     stats.n_rows = 10;
     stats.n_prompt_rows = 4;
     stats.n_preemptions = 2;
+    stats.n_context_shifts = 5;
     stats.prefix.matched_tokens = 64;
     stats.forward_s = 1.5;
     return stats;
@@ -122,6 +123,7 @@ TEST(Metrics, TakesTheEnginesNumbers) {
   EXPECT_THAT(text, HasSubstr("fathom_kv_pages{state=\"cached\"} 7\n"));
   EXPECT_THAT(text, HasSubstr("fathom_rows_total{kind=\"generated\"} 6\n"));
   EXPECT_THAT(text, HasSubstr("fathom_preemptions_total 2\n"));
+  EXPECT_THAT(text, HasSubstr("fathom_context_shifts_total 5\n"));
   EXPECT_THAT(text, HasSubstr("fathom_prefix_hit_tokens_total 64\n"));
   EXPECT_THAT(text, HasSubstr("fathom_step_seconds_total{phase=\"forward\"} 1.5\n"));
   EXPECT_THAT(text, HasSubstr("fathom_connections 11\n"));

@@ -83,6 +83,7 @@ TEST(ContextShift, GoesOnToItsOwnLimit) {
   EXPECT_EQ(sink.usage.prompt_tokens, 20);
   // The context is full after 45 tokens; each shift drops (64 - 4) / 2 = 30: 45, 75, ..., 195.
   EXPECT_EQ(sink.usage.n_shifts, 6);
+  EXPECT_EQ(bench.engine.stats().n_context_shifts, 6);
   EXPECT_EQ(bench.rig.pages().n_free(), bench.rig.pages().n_pages());
   Request without = shifting(20, 0);
   without.context_shift = false;
