@@ -5,11 +5,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/error.h"
+#include "base/threads.h"
 
 namespace fathom {
 
@@ -17,6 +19,23 @@ namespace {
 
 constexpr size_t kHugePageBytes = size_t{2} << 20;
 constexpr size_t kPageBytes = 4096;
+
+// 0, or why there is no memory for it.
+int make_resident(std::span<std::byte> range) {
+#if defined(MADV_POPULATE_WRITE)
+  if (::madvise(range.data(), range.size(), MADV_POPULATE_WRITE) == 0) {
+    return 0;
+  }
+  if (errno == ENOMEM || errno == EFAULT || errno == EHWPOISON) {
+    return errno;
+  }
+#endif
+  for (size_t at = 0; at < range.size(); at += kPageBytes) {  // kernels before 5.14
+    auto* byte = reinterpret_cast<volatile unsigned char*>(range.data() + at);
+    *byte = *byte;
+  }
+  return 0;
+}
 
 }  // namespace
 
@@ -48,23 +67,24 @@ MemoryPool::~MemoryPool() {
   }
 }
 
-void MemoryPool::populate() {
-  if (region_.empty()) {
-    return;
-  }
-#if defined(MADV_POPULATE_WRITE)
-  if (::madvise(region_.data(), region_.size(), MADV_POPULATE_WRITE) == 0) {
-    return;
-  }
-  if (errno == ENOMEM || errno == EFAULT || errno == EHWPOISON) {
+// In stretches: during one call for everything no thread of the process could map memory, not even
+// one that answers for the server's health.
+void MemoryPool::populate(ThreadPool& threads) {
+  constexpr size_t kStretch = 4 * kHugePageBytes;
+  const size_t n_stretches = (region_.size() + kStretch - 1) / kStretch;
+  std::atomic<int> fault = 0;
+  threads.run(static_cast<int64_t>(n_stretches), [&](int64_t i, int) {
+    const size_t begin = static_cast<size_t>(i) * kStretch;
+    const int error =
+        make_resident(region_.subspan(begin, std::min(kStretch, region_.size() - begin)));
+    if (error != 0) {
+      fault = error;
+    }
+  });
+  if (fault != 0) {
     fail(ErrorCode::kOutOfMemory,
          fmt::format("memory pool '{}': the kernel does not give {} bytes: {}", name_,
-                     region_.size(), std::strerror(errno)));
-  }
-#endif
-  for (size_t at = 0; at < region_.size(); at += kPageBytes) {  // kernels before 5.14
-    auto* byte = reinterpret_cast<volatile unsigned char*>(region_.data() + at);
-    *byte = *byte;
+                     region_.size(), std::strerror(fault)));
   }
 }
 

@@ -11,6 +11,8 @@
 
 namespace fathom {
 
+class ThreadPool;
+
 // One contiguous region, page aligned, with huge-page advice; zero-filled by the kernel.
 class MemoryPool {
  public:
@@ -31,9 +33,9 @@ class MemoryPool {
     return {reinterpret_cast<T*>(piece.data()), count};
   }
 
-  // Makes the whole capacity resident now, so that the process has at start the size that the plan
-  // states and no step waits for the kernel. Error: kOutOfMemory.
-  void populate();
+  // Makes the whole capacity resident now, by all threads, so that the process has at start the
+  // size that the plan states and no step waits for the kernel. Error: kOutOfMemory.
+  void populate(ThreadPool& threads);
 
   // Hands all pieces back; the bytes keep their content.
   void reset() { used_ = 0; }

@@ -315,8 +315,8 @@ void Session::Parts::name_contents(engine::EngineOptions& settings) const {
 
 void Session::Parts::open_engine() {
   const xray::PlanInput& input = forecast->input;
-  kv_pool->populate();
-  scratch_pool->populate();
+  kv_pool->populate(*threads);
+  scratch_pool->populate(*threads);
   exec = std::make_unique<ops::Exec>(*threads, forecast->dispatch.table, *scratch_pool);
   pages = std::make_unique<kv::PagePool>(
       *kv_pool, xray::page_shape(forecast->load.config, input.page_type), xray::n_pages_of(input));

@@ -2,9 +2,13 @@
 #include "base/arena.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
+#include "base/threads.h"
 #include "support/error_check.h"
 
 namespace fathom {
@@ -49,6 +53,29 @@ TEST(MemoryPool, ResetHandsBackAndKeepsThePeak) {
   EXPECT_EQ(pool.peak_bytes(), 320U);
   EXPECT_EQ(pool.allocate(64)[0], std::byte{9}) << "bytes keep their content";
   EXPECT_EQ(pool.peak_bytes(), 320U);
+}
+
+// The kernel's own list of what is resident.
+size_t count_resident(std::span<std::byte> bytes) {
+  std::vector<unsigned char> pages((bytes.size() + 4095) / 4096);
+  EXPECT_EQ(::mincore(bytes.data(), bytes.size(), pages.data()), 0);
+  return static_cast<size_t>(std::ranges::count_if(pages, [](auto page) { return page & 1; }));
+}
+
+TEST(MemoryPool, PopulateMakesAllOfItResident) {
+  ThreadPool threads(3);
+  MemoryPool empty("none", 0);
+  empty.populate(threads);
+  for (const size_t n_bytes : {size_t{4096}, size_t{8} << 20, (size_t{17} << 20) + 4096}) {
+    MemoryPool pool("kv", n_bytes);
+    const auto bytes = pool.allocate(n_bytes);
+    bytes.back() = std::byte{7};
+    EXPECT_LE(count_resident(bytes), 512U) << "one page, huge or not";
+    pool.populate(threads);
+    EXPECT_EQ(count_resident(bytes), n_bytes / 4096) << n_bytes;
+    EXPECT_EQ(bytes.back(), std::byte{7}) << "what was written stays";
+    EXPECT_EQ(bytes.front(), std::byte{0});
+  }
 }
 
 TEST(MemoryPool, EmptyAndImpossiblePools) {
