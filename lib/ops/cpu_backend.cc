@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/det_math.h"
 #include "ops/cpu_parts.h"
+#include "quant/coarse.h"
 #include "quant/packed.h"
 
 namespace fathom::ops {
@@ -111,7 +112,14 @@ bool pack_row(const kernels::KernelTable& table, const float* x, int64_t n, int6
               int64_t first_block, PackedRows& out) {
   FATHOM_DCHECK(first_block * quant::kBlockK + n <= out.n_cols());
   bool finite = true;
-  if (out.forms().has(RowForm::kInt8)) {
+  if (out.is_coarse(row)) {
+    constexpr int64_t kBlocks = quant::kCoarseK / quant::kBlockK;
+    FATHOM_DCHECK(first_block % kBlocks == 0);
+    kernels::CoarseRowArgs args = out.coarse_args(row, first_block / kBlocks);
+    args.x = x;
+    args.n = n;
+    finite = table.quantize_coarse_row(args);
+  } else if (out.forms().has(RowForm::kInt8)) {
     kernels::QuantizeArgs args = out.quantize_args(row, first_block);
     args.x = x;
     args.n = n;

@@ -21,6 +21,11 @@ int64_t blocks_of(const GatedLinear& linear) {
   return (linear.up.n_rows + kGatedCols - 1) / kGatedCols;
 }
 
+// Packed blocks that one part of the product fills.
+int64_t blocks_of_part(const GatedLinear& linear) {
+  return linear.gate.data == nullptr ? kPlainBlocks : 1;
+}
+
 // True when every group of up lies directly behind the same group of gate.
 bool are_joined(const GatedLinear& linear) {
   const int64_t bytes = quant::group_bytes(linear.gate.type, linear.gate.n_cols);
@@ -42,17 +47,46 @@ void apply_hidden(const kernels::KernelTable& table, const HiddenActivation& hid
   }
 }
 
-int64_t GatedProduct::n_column_units(const GatedLinear& linear) {
-  const int64_t per_unit = linear.gate.data == nullptr ? kPlainBlocks : 1;
+int64_t GatedProduct::n_column_units(const GatedLinear& linear) const {
+  if (out_->has_coarse_rows()) {
+    return (linear.up.n_rows + kWideCols - 1) / kWideCols;
+  }
+  const int64_t per_unit = blocks_of_part(linear);
   return (blocks_of(linear) + per_unit - 1) / per_unit;
 }
 
 void GatedProduct::run_unit(const GatedLinear& linear, int64_t column_unit, int64_t first_row,
                             int64_t n_rows, int worker) const {
+  const Tile rows{.first_row = first_row, .n_rows = n_rows};
+  if (out_->has_coarse_rows()) {
+    run_wide(linear, column_unit, rows, worker);
+  } else {
+    run_part(linear, column_unit * blocks_of_part(linear), rows, worker);
+  }
+}
+
+// All parts of a coarse block, then their hidden values row by row.
+void GatedProduct::run_wide(const GatedLinear& linear, int64_t column_unit, const Tile& rows,
+                            int worker) const {
+  constexpr int64_t kBlocks = kWideCols / kGatedCols;
+  const int64_t first_block = column_unit * kBlocks;
+  const int64_t end = std::min(first_block + kBlocks, blocks_of(linear));
+  for (int64_t block = first_block; block < end; block += blocks_of_part(linear)) {
+    run_part(linear, block, rows, worker);
+  }
+  const int64_t n = std::min(kWideCols, linear.up.n_rows - column_unit * kWideCols);
+  const auto* hidden = reinterpret_cast<const float*>(exec_->scratch(worker) + kWideOffset);
+  for (int64_t i = 0; i < rows.n_rows; ++i) {
+    pack(hidden + i * kWideCols, n, rows.first_row + i, first_block);
+  }
+}
+
+void GatedProduct::run_part(const GatedLinear& linear, int64_t first_block, const Tile& rows,
+                            int worker) const {
   const bool gated = linear.gate.data != nullptr;
-  const int64_t first_block = column_unit * (gated ? 1 : kPlainBlocks);
   const int n_groups = gated ? kGatedGroups : kTileGroups;
-  Tile tile{.first_group = first_block * kGatedGroups, .first_row = first_row, .n_rows = n_rows};
+  Tile tile = rows;
+  tile.first_group = first_block * kGatedGroups;
   tile.n_groups =
       static_cast<int>(std::min<int64_t>(n_groups, linear.up.n_groups() - tile.first_group));
   if (gated) {
@@ -60,6 +94,15 @@ void GatedProduct::run_unit(const GatedLinear& linear, int64_t column_unit, int6
   } else {
     run_plain(linear, first_block, tile, worker);
   }
+}
+
+float* GatedProduct::wide_at(std::byte* scratch, int64_t block, int64_t i) const {
+  if (!out_->has_coarse_rows()) {
+    return nullptr;
+  }
+  constexpr int64_t kBlocks = kWideCols / kGatedCols;
+  return reinterpret_cast<float*>(scratch + kWideOffset) + i * kWideCols +
+         block % kBlocks * kGatedCols;
 }
 
 // Gate and up of one unit side by side in C: [rows][gate 32 | up 32], or, when joined, 16 columns
@@ -90,7 +133,7 @@ void GatedProduct::run_gated(const GatedLinear& linear, int64_t block, Tile tile
                        row + ptrdiff_t{2} * kGroupRows);
     }
     float* up_row = joined && n_groups == 1 ? row + kGroupRows : row + kGatedCols;
-    finish_row(linear, block, tile.first_row + i, row, up_row);
+    finish_row(linear, block, tile.first_row + i, row, up_row, wide_at(scratch, block, i));
   }
 }
 
@@ -104,13 +147,14 @@ void GatedProduct::run_plain(const GatedLinear& linear, int64_t first_block, con
   for (int64_t i = 0; i < tile.n_rows; ++i) {
     for (int64_t b = 0; b < n_blocks; ++b) {
       float* up_row = c + i * kBlockCols + b * kGatedCols;
-      finish_row(linear, first_block + b, tile.first_row + i, nullptr, up_row);
+      finish_row(linear, first_block + b, tile.first_row + i, nullptr, up_row,
+                 wide_at(scratch, first_block + b, i));
     }
   }
 }
 
 void GatedProduct::finish_row(const GatedLinear& linear, int64_t block, int64_t row,
-                              float* gate_row, float* up_row) const {
+                              float* gate_row, float* up_row, float* wide) const {
   const auto& table = exec_->kernels();
   const int64_t first = block * kGatedCols;
   const int64_t n = std::min(kGatedCols, linear.up.n_rows - first);
@@ -131,7 +175,15 @@ void GatedProduct::finish_row(const GatedLinear& linear, int64_t block, int64_t 
   if (watched_.hidden != nullptr) {
     std::copy_n(h.data(), n, watched_.hidden->row(row) + first);
   }
-  if (!pack_row(table, h.data(), n, row, block, *out_)) {
+  if (wide != nullptr) {
+    std::copy_n(h.data(), n, wide);
+  } else {
+    pack(h.data(), n, row, block);
+  }
+}
+
+void GatedProduct::pack(const float* hidden, int64_t n, int64_t row, int64_t first_block) const {
+  if (!pack_row(exec_->kernels(), hidden, n, row, first_block, *out_)) {
     exec_->report_fault(site_, token_of_.empty() ? row : token_of_[static_cast<size_t>(row)]);
   }
 }
@@ -152,7 +204,7 @@ void CpuBackend::gated_linear(const PackedRows& x, const GatedLinear& linear, Pa
   check_gated(exec_->kernels(), linear, x);
   const int64_t ffn_size = linear.up.n_rows;
   FATHOM_CHECK(out.n_cols() == ffn_size && &x != &out);
-  out.resize(x.n_rows());
+  out.resize_like(x);
   if (x.n_rows() == 0) {
     return;
   }
@@ -168,7 +220,7 @@ void CpuBackend::gated_linear(const PackedRows& x, const GatedLinear& linear, Pa
   const Site site{.layer = layer, .name = "ffn_hidden"};
   const GatedProduct product(*exec_, x, out, site, stores);
   const RowCut cut = cut_rows(x.n_rows());
-  const int64_t n_columns = GatedProduct::n_column_units(linear);
+  const int64_t n_columns = product.n_column_units(linear);
   exec_->threads().run(n_columns * cut.n_blocks, [&](int64_t unit, int worker) {
     const int64_t first_row = unit / n_columns * cut.per_block;
     const int64_t n_rows = std::min(cut.per_block, x.n_rows() - first_row);

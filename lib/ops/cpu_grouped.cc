@@ -170,7 +170,7 @@ void CpuBackend::grouped_gated_linear(const PackedRows& x, const GroupedGated& j
     FATHOM_CHECK((expert.gate.data == nullptr) == (first.gate.data == nullptr));
   }
   FATHOM_CHECK(&x != &out);
-  out.resize(x.n_rows());
+  out.resize_like(x);
   if (x.n_rows() == 0) {
     return;
   }
@@ -179,7 +179,7 @@ void CpuBackend::grouped_gated_linear(const PackedRows& x, const GroupedGated& j
   GatedProduct::Watched stores;
   stores.hidden = exec_->observed() ? &hidden.rows() : nullptr;
   const GatedProduct product(*exec_, x, out, site, stores, job.token_of);
-  const int64_t n_columns = GatedProduct::n_column_units(first);
+  const int64_t n_columns = product.n_column_units(first);
   const auto units_of = [&](int64_t n_rows) { return n_columns * cut_rows(n_rows).n_blocks; };
   const int64_t n_units = plan_runs(job.first_rows, units_of, runs_);
   exec_->threads().run(n_units, [&](int64_t unit, int worker) {

@@ -46,6 +46,20 @@ int64_t wanted_units(const Exec& exec) {
   return kUnitsPerThread * exec.threads().n_threads();
 }
 
+namespace {
+
+// The rows of a tile from `first` on that are of one arithmetic.
+int64_t run_length(const kernels::RowsView& rows, const Tile& tile, int64_t first) {
+  const bool* kinds = rows.is_coarse + tile.first_row;
+  int64_t end = first + 1;
+  while (end < tile.n_rows && kinds[end] == kinds[first]) {
+    ++end;
+  }
+  return end - first;
+}
+
+}  // namespace
+
 void multiply(const kernels::KernelTable& table, const quant::PackedMatrix& weight,
               const kernels::RowsView& rows, const Tile& tile, const Target& target) {
   kernels::MatmulArgs args;
@@ -54,14 +68,22 @@ void multiply(const kernels::KernelTable& table, const quant::PackedMatrix& weig
   args.n_groups = tile.n_groups;
   args.n_cols = weight.n_cols;
   args.rows = rows;
-  args.first_row = tile.first_row;
-  args.n_rows = tile.n_rows;
-  args.out = target.out;
   args.out_stride = target.stride;
   args.scratch = target.scratch;
   const auto type = static_cast<size_t>(weight.type);
-  const bool few = tile.n_rows <= kernels::kFewRows;
-  (few ? table.matmul_few[type] : table.matmul_many[type])(args);
+  const bool may_be_coarse = rows.is_coarse != nullptr && table.matmul_coarse[type] != nullptr;
+  for (int64_t first = 0; first < tile.n_rows; first += args.n_rows) {
+    args.first_row = tile.first_row + first;
+    args.n_rows = may_be_coarse ? run_length(rows, tile, first) : tile.n_rows;
+    args.out = target.out + first * target.stride;
+    if (may_be_coarse && rows.is_coarse[args.first_row]) {
+      table.matmul_coarse[type](args);
+    } else if (args.n_rows <= kernels::kFewRows) {
+      table.matmul_few[type](args);
+    } else {
+      table.matmul_many[type](args);
+    }
+  }
 }
 
 void run_linear_tile(const Exec& exec, const kernels::RowsView& rows, const LinearTile& job,

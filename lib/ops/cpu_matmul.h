@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "ops/cpu_parts.h"
+#include "quant/coarse.h"
 
 namespace fathom::ops {
 
@@ -64,7 +65,7 @@ inline float* block_of(std::byte* scratch) {
   return reinterpret_cast<float*>(scratch + kKernelScratchBytes);
 }
 
-// One kernel call: the tile's products, no bias.
+// The tile's products, no bias: a kernel call for each run of rows of one arithmetic.
 void multiply(const kernels::KernelTable& table, const quant::PackedMatrix& weight,
               const kernels::RowsView& rows, const Tile& tile, const Target& target);
 
@@ -88,6 +89,13 @@ void check_weight(const kernels::KernelTable& table, const quant::PackedMatrix& 
 inline constexpr int64_t kGatedCols = quant::kBlockK;
 inline constexpr int kGatedGroups = kGatedCols / quant::kGroupRows;
 
+// Where rows of the packed result are coarse, a unit is one of their blocks, whose hidden values
+// wait behind the C block: [kMaxBlockRows][kWideCols].
+inline constexpr int64_t kWideCols = quant::kCoarseK;
+inline constexpr int64_t kWideOffset = kKernelScratchBytes + kMaxBlockRows * kBlockCols * 4;
+
+static_assert(kWorkerScratchBytes >= kWideOffset + kMaxBlockRows * kWideCols * sizeof(float));
+
 // Gated products into packed rows. Thread rule: units from any worker.
 class GatedProduct {
  public:
@@ -109,18 +117,24 @@ class GatedProduct {
         token_of_(token_of) {}
 
   // Units along the columns of one gated linear.
-  static int64_t n_column_units(const GatedLinear& linear);
+  [[nodiscard]] int64_t n_column_units(const GatedLinear& linear) const;
 
   // One unit of columns x rows [first_row, first_row + n_rows), at most kMaxBlockRows.
   void run_unit(const GatedLinear& linear, int64_t column_unit, int64_t first_row, int64_t n_rows,
                 int worker) const;
 
  private:
+  void run_part(const GatedLinear& linear, int64_t first_block, const Tile& rows, int worker) const;
+  void run_wide(const GatedLinear& linear, int64_t column_unit, const Tile& rows, int worker) const;
   void run_gated(const GatedLinear& linear, int64_t block, Tile tile, int worker) const;
   void run_plain(const GatedLinear& linear, int64_t first_block, const Tile& tile,
                  int worker) const;
   void finish_row(const GatedLinear& linear, int64_t block, int64_t row, float* gate_row,
-                  float* up_row) const;
+                  float* up_row, float* wide) const;
+  // Where the hidden values of `block` and row i of the unit wait in the worker's scratch; null:
+  // they are packed at once.
+  [[nodiscard]] float* wide_at(std::byte* scratch, int64_t block, int64_t i) const;
+  void pack(const float* hidden, int64_t n, int64_t row, int64_t first_block) const;
 
   Exec* exec_;
   kernels::RowsView rows_;

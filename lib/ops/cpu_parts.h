@@ -87,8 +87,8 @@ float sigmoid_of(float x);
 // How the observer is told that packed activations are held.
 DType type_of(const RowForms& forms);
 
-// Writes x [n] into row `row` of `out` from block `first_block` on, in every form that `out` has.
-// False when a block of the int8 form has a magnitude of Inf or NaN.
+// Writes x [n] into row `row` of `out` from block `first_block` on, in every form that the row has;
+// a coarse row in pieces of 256. False when a block of an int8 form has a magnitude of Inf or NaN.
 bool pack_row(const kernels::KernelTable& table, const float* x, int64_t n, int64_t row,
               int64_t first_block, PackedRows& out);
 

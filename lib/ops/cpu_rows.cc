@@ -86,7 +86,7 @@ void CpuBackend::gather_pack(const Rows& x, std::span<const int32_t> rows, Packe
   check_rows(x);
   FATHOM_CHECK(x.n_cols == out.n_cols());
   const auto n_rows = static_cast<int64_t>(rows.size());
-  out.resize(n_rows);
+  out.resize(rows);
   const WatchedRows watched(exec_->observed(), n_rows, x.n_cols);
   run_rows(*exec_, n_rows, x.n_cols, [&](int64_t i, int) {
     const int32_t row = rows[static_cast<size_t>(i)];

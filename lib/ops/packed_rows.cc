@@ -3,6 +3,7 @@
 #include "ops/packed_rows.h"
 
 #include "base/check.h"
+#include "quant/coarse.h"
 #include "quant/packed.h"
 
 namespace fathom::ops {
@@ -16,6 +17,11 @@ int64_t blocks_of(int64_t n_cols) {
 // Bytes of one field with `per_block` bytes for each 32 values of a row.
 size_t field_bytes(int64_t max_rows, int64_t n_cols, size_t per_block) {
   return MemoryPool::padded_bytes(static_cast<size_t>(max_rows * blocks_of(n_cols)) * per_block);
+}
+
+// Of the coarse form: steps of 64 k, blocks of 256.
+int64_t pieces_of(int64_t n_cols, int64_t piece) {
+  return (n_cols + piece - 1) / piece;
 }
 
 constexpr size_t kCodesBytes = quant::kBlockK;
@@ -37,6 +43,12 @@ void RowForms::add_for(DType packed_type) {
   }
 }
 
+void RowForms::add_coarse() {
+  if (has(RowForm::kInt8)) {
+    add(RowForm::kCoarse);
+  }
+}
+
 PackedRows::PackedRows(MemoryPool& pool, int64_t max_rows, int64_t n_cols, RowForms forms)
     : max_rows_(max_rows), n_cols_(n_cols), forms_(forms) {
   FATHOM_CHECK(max_rows > 0 && n_cols > 0);
@@ -54,6 +66,15 @@ PackedRows::PackedRows(MemoryPool& pool, int64_t max_rows, int64_t n_cols, RowFo
   if (forms.has(RowForm::kF32)) {
     f32_ = pool.allocate_array<float>(count * quant::kBlockK).data();
   }
+  if (forms.has(RowForm::kCoarse)) {
+    FATHOM_CHECK(forms.has(RowForm::kInt8));
+    const auto n_steps = static_cast<size_t>(max_rows * pieces_of(n_cols, quant::kCoarseStepK));
+    const auto n_blocks = static_cast<size_t>(max_rows * pieces_of(n_cols, quant::kCoarseK));
+    coarse_q_ = pool.allocate_array<int8_t>(n_steps * quant::kCoarseStepK).data();
+    coarse_d_ = pool.allocate_array<float>(n_blocks).data();
+    coarse_sums_ = pool.allocate_array<int32_t>(n_blocks).data();
+    is_coarse_ = pool.allocate_array<bool>(static_cast<size_t>(max_rows)).data();
+  }
 }
 
 size_t PackedRows::bytes(int64_t max_rows, int64_t n_cols, RowForms forms) {
@@ -69,12 +90,59 @@ size_t PackedRows::bytes(int64_t max_rows, int64_t n_cols, RowForms forms) {
   if (forms.has(RowForm::kF32)) {
     total += field_bytes(max_rows, n_cols, kFloatsBytes);
   }
+  if (forms.has(RowForm::kCoarse)) {
+    const auto n_steps = static_cast<size_t>(max_rows * pieces_of(n_cols, quant::kCoarseStepK));
+    const auto n_blocks = static_cast<size_t>(max_rows * pieces_of(n_cols, quant::kCoarseK));
+    total += MemoryPool::padded_bytes(n_steps * quant::kCoarseStepK);
+    total += 2 * MemoryPool::padded_bytes(n_blocks * sizeof(float));  // d, sums
+    total += MemoryPool::padded_bytes(static_cast<size_t>(max_rows) * sizeof(bool));
+  }
   return total;
 }
 
-void PackedRows::resize(int64_t n_rows) {
+void PackedRows::set_size(int64_t n_rows) {
   FATHOM_CHECK(n_rows >= 0 && n_rows <= max_rows_);
   n_rows_ = n_rows;
+  n_coarse_ = 0;
+}
+
+void PackedRows::choose(int64_t row, bool is_coarse) {
+  is_coarse_[row] = is_coarse;
+  n_coarse_ += is_coarse ? 1 : 0;
+}
+
+void PackedRows::resize(int64_t n_rows) {
+  set_size(n_rows);
+  if (is_coarse_ == nullptr || coarse_tokens_.empty()) {
+    return;
+  }
+  const auto n_tokens = std::ssize(coarse_tokens_);
+  FATHOM_CHECK(n_rows % n_tokens == 0);
+  for (int64_t row = 0; row < n_rows; ++row) {
+    choose(row, coarse_tokens_[static_cast<size_t>(row % n_tokens)]);
+  }
+}
+
+void PackedRows::resize(std::span<const int32_t> token_of) {
+  set_size(std::ssize(token_of));
+  if (is_coarse_ == nullptr || coarse_tokens_.empty()) {
+    return;
+  }
+  for (int64_t row = 0; row < n_rows_; ++row) {
+    const auto token = static_cast<size_t>(token_of[static_cast<size_t>(row)]);
+    FATHOM_CHECK(token < coarse_tokens_.size());
+    choose(row, coarse_tokens_[token]);
+  }
+}
+
+void PackedRows::resize_like(const PackedRows& x) {
+  set_size(x.n_rows_);
+  if (is_coarse_ == nullptr || x.n_coarse_ == 0) {
+    return;
+  }
+  for (int64_t row = 0; row < n_rows_; ++row) {
+    choose(row, x.is_coarse_[row]);
+  }
 }
 
 kernels::RowsView PackedRows::view() const {
@@ -88,6 +156,10 @@ kernels::RowsView PackedRows::view() const {
   view.half_sums = half_sums_;
   view.bf16 = bf16_;
   view.f32 = f32_;
+  view.coarse_q = coarse_q_;
+  view.coarse_d = coarse_d_;
+  view.coarse_sums = coarse_sums_;
+  view.is_coarse = n_coarse_ > 0 ? is_coarse_ : nullptr;
   return view;
 }
 
@@ -102,6 +174,18 @@ kernels::QuantizeArgs PackedRows::quantize_args(int64_t row, int64_t first_block
   args.ds = ds_;
   args.sums = sums_;
   args.half_sums = half_sums_;
+  return args;
+}
+
+kernels::CoarseRowArgs PackedRows::coarse_args(int64_t row, int64_t first_block) {
+  FATHOM_DCHECK(row >= 0 && row < n_rows_ && first_block >= 0);
+  kernels::CoarseRowArgs args;
+  args.row = row;
+  args.n_rows = n_rows_;
+  args.first_block = first_block;
+  args.q = coarse_q_;
+  args.d = coarse_d_;
+  args.sums = coarse_sums_;
   return args;
 }
 

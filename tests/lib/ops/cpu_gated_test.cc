@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "lib/ops/gated.h"
 #include "lib/ops/rig.h"
@@ -31,6 +32,42 @@ constexpr HiddenCase kCases[] = {
     {.hidden = {.activation = Activation::kRelu2}, .gated = false},
     {.hidden = {.activation = Activation::kGeluErf}, .gated = false, .biased = true},
 };
+
+// Hidden values of fast rows are quantized per 256: the same as from whole rows.
+TEST(GatedLinear, FastRowsEqualLinearsActivationAndPack) {
+  for (const HiddenCase& test : kCases) {
+    for (const int64_t size : {40, 256, 336, 600}) {
+      GatedWeights weights(DType::kQ4_1, size, test.joined);
+      const Matrix bias = Matrix::random(2, size, 6);
+      weights.linear.hidden = test.hidden;
+      weights.linear.gate.data = test.gated ? weights.linear.gate.data : nullptr;
+      weights.linear.gate_bias = test.gated && test.biased ? bias.rows().row(0) : nullptr;
+      weights.linear.up_bias = test.biased ? bias.rows().row(1) : nullptr;
+      Rig rig(2);
+      for (const int64_t n : {1, 5, 270}) {
+        const auto fast = std::make_unique<bool[]>(static_cast<size_t>(n));
+        for (int64_t i = 0; i < n; ++i) {
+          fast[static_cast<size_t>(i)] = i % 7 != 3;
+        }
+        const std::span<const bool> tokens(fast.get(), static_cast<size_t>(n));
+        const Matrix x = Matrix::random(n, 96, static_cast<uint32_t>(n));
+        Packed in(n, 96, coarse_forms());
+        Packed fused(n, size, coarse_forms());
+        Packed steps(n, size, coarse_forms());
+        in.rows.set_coarse_tokens(tokens);
+        steps.rows.set_coarse_tokens(tokens);
+        rig.backend.pack(x.rows(), in.rows, {.layer = kLayer, .name = "x"});
+        rig.backend.gated_linear(in.rows, weights.linear, fused.rows, kLayer);
+        const Matrix hidden = hidden_in_steps(rig, in.rows, weights.linear);
+        rig.backend.pack(hidden.rows(), steps.rows, {.layer = kLayer, .name = "h"});
+        ASSERT_TRUE(same_coarse(fused.rows, steps.rows))
+            << &test - kCases << ' ' << size << ' ' << n;
+        ASSERT_TRUE(same_packed(fused.rows, steps.rows))
+            << &test - kCases << ' ' << size << ' ' << n;
+      }
+    }
+  }
+}
 
 TEST(GatedLinear, EqualsLinearsActivationAndPack) {
   for (const HiddenCase& test : kCases) {

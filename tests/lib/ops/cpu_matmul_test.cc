@@ -127,6 +127,51 @@ TEST(Linear, AnyCompanyAnyThreadsTheSameBits) {
   }
 }
 
+// Rows of both arithmetics in one step: each has the bits that it has alone.
+TEST(Linear, FastRowsInAnyCompany) {
+  const Weight weights[] = {random_weight(DType::kQ8_0, 40, 608, 1),
+                            random_weight(DType::kQ4_1, 70, 608, 2),
+                            random_weight(DType::kBF16, 16, 608, 3)};
+  for (const kernels::KernelTable& table :
+       {kernels::scalar_table(),
+        kernels::make_dispatch(detect_cpu(), kAutomaticIsa, false, false).table}) {
+    Rig rig(2, kRigLimits, table);
+    const int64_t n = 41;
+    const Matrix x = Matrix::random(n, 608, 7);
+    bool fast[41];
+    for (int64_t i = 0; i < n; ++i) {
+      fast[i] = i < 17 || i % 3 == 0;
+    }
+    Packed all(n, 608, coarse_forms());
+    all.rows.set_coarse_tokens(fast);
+    rig.backend.pack(x.rows(), all.rows, {.layer = kLayer, .name = "x"});
+    for (const Weight& weight : weights) {
+      const int64_t n_out = weight.matrix.n_rows;
+      const Matrix together(n, n_out);
+      const LinearPart part{.weight = weight.matrix, .out = together.rows(), .name = "y"};
+      rig.backend.linear(all.rows, {&part, 1}, Epilogue::kStore, kLayer);
+      int n_differ = 0;
+      for (int64_t i = 0; i < n; ++i) {
+        std::vector<float> results[2];
+        for (const bool is_fast : {false, true}) {
+          Packed one(1, 608, coarse_forms());
+          one.rows.set_coarse_tokens({&is_fast, 1});
+          rig.backend.pack(x.part(i, 1), one.rows, {.layer = kLayer, .name = "x"});
+          const Matrix y(1, n_out);
+          const LinearPart own{.weight = weight.matrix, .out = y.rows(), .name = "y"};
+          rig.backend.linear(one.rows, {&own, 1}, Epilogue::kStore, kLayer);
+          results[is_fast ? 1 : 0].assign(y.rows().row(0), y.rows().row(0) + n_out);
+        }
+        const std::vector<float> found(together.rows().row(i), together.rows().row(i) + n_out);
+        ASSERT_EQ(found, results[fast[i] ? 1 : 0]) << i;
+        n_differ += results[0] != results[1] ? 1 : 0;
+      }
+      EXPECT_EQ(n_differ, weight.matrix.type == DType::kBF16 ? 0 : n);
+      EXPECT_TRUE(together.gaps_intact());
+    }
+  }
+}
+
 TEST(Linear, ManyRowsInBlocks) {
   const Trio trio;
   const Matrix x = Matrix::random(530, 96, 8);

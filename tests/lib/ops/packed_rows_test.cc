@@ -83,6 +83,49 @@ TEST(PackedRows, BlocksComeBeforeRows) {
   EXPECT_EQ(view.q[3 * 32 + 8], 0);
 }
 
+TEST(RowForms, CoarseStandsBesideInt8Only) {
+  RowForms floats;
+  floats.add(RowForm::kBf16);
+  floats.add_coarse();
+  EXPECT_FALSE(floats.has(RowForm::kCoarse));
+  EXPECT_TRUE(coarse_forms().has(RowForm::kCoarse));
+}
+
+TEST(PackedRows, TakesExactlyThePlannedBytesOfTheCoarseForm) {
+  for (const int64_t n_cols : {32, 96, 256, 320, 1000}) {
+    const Packed packed(7, n_cols, coarse_forms());
+    EXPECT_EQ(packed.pool.used_bytes(), packed.pool.capacity_bytes());
+  }
+}
+
+// Tokens 0 and 2 of three are fast; two heads have their rows one after the other.
+TEST(PackedRows, RowsTakeTheFormOfTheirToken) {
+  Packed packed(6, 320, coarse_forms());
+  const bool fast[] = {true, false, true};
+  packed.rows.set_coarse_tokens(fast);
+  packed.rows.resize(6);
+  EXPECT_TRUE(packed.rows.has_coarse_rows());
+  for (int64_t row = 0; row < 6; ++row) {
+    EXPECT_EQ(packed.rows.is_coarse(row), row % 3 != 1) << row;
+  }
+  const int32_t tokens[] = {1, 1, 2};
+  packed.rows.resize(tokens);
+  EXPECT_EQ(packed.rows.n_rows(), 3);
+  EXPECT_FALSE(packed.rows.is_coarse(1));
+  EXPECT_TRUE(packed.rows.is_coarse(2));
+  Packed other(6, 64, coarse_forms());
+  other.rows.resize_like(packed.rows);
+  EXPECT_TRUE(other.rows.is_coarse(2));
+  EXPECT_FALSE(other.rows.is_coarse(0));
+  packed.rows.resize(std::span<const int32_t>(tokens).first(2));
+  EXPECT_FALSE(packed.rows.has_coarse_rows());
+  EXPECT_EQ(packed.rows.view().is_coarse, nullptr);
+  Packed exact(3, 64, all_forms());
+  exact.rows.set_coarse_tokens(fast);
+  exact.rows.resize(3);
+  EXPECT_FALSE(exact.rows.has_coarse_rows());
+}
+
 TEST(PackedRowsDeathTest, MoreRowsThanPlanned) {
   Packed packed(4, 32, all_forms());
   EXPECT_DEATH(packed.rows.resize(5), "max_rows");

@@ -202,6 +202,29 @@ inline RowForms all_forms() {
   return forms;
 }
 
+inline RowForms coarse_forms() {
+  RowForms forms = all_forms();
+  forms.add_coarse();
+  return forms;
+}
+
+// The same form in every row, and the same bits in the coarse form, as far as it is filled.
+inline bool same_coarse(const PackedRows& a, const PackedRows& b) {
+  const kernels::RowsView x = a.view();
+  const kernels::RowsView y = b.view();
+  bool same = x.n_rows == y.n_rows && a.n_cols() == b.n_cols();
+  for (int64_t row = 0; same && row < x.n_rows; ++row) {
+    same = a.is_coarse(row) == b.is_coarse(row);
+    for (int64_t k = 0; same && a.is_coarse(row) && k < a.n_cols(); ++k) {
+      const int64_t at = (k / 64 * x.n_rows + row) * 64 + k % 64;
+      const int64_t block = k / 256 * x.n_rows + row;
+      same = x.coarse_q[at] == y.coarse_q[at] && x.coarse_d[block] == y.coarse_d[block] &&
+             x.coarse_sums[block] == y.coarse_sums[block];
+    }
+  }
+  return same;
+}
+
 // x packed in all forms.
 struct Input {
   Input(Rig& rig, const Rows& x) : packed(x.n_rows, x.n_cols, all_forms()) {
