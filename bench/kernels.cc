@@ -94,15 +94,17 @@ struct Activations {
     const auto slots = static_cast<size_t>(n_rows * kCols / kBlockK);
     q.assign(slots * kBlockK, 1);
     floats.assign(slots * kBlockK, 1.0F);
+    halves.assign(slots * kBlockK, 0x3F80);
     sums.assign(slots, 32);
     half_sums.assign(slots * 2, 16);
     d.assign(slots, 0.01F);
-    view = {n_rows,      kCols / kBlockK,  q.data(),      d.data(),     d.data(),
-            sums.data(), half_sums.data(), floats.data(), floats.data()};
+    view = {n_rows,      kCols / kBlockK,  q.data(),      d.data(),      d.data(),
+            sums.data(), half_sums.data(), floats.data(), floats.data(), halves.data()};
   }
 
   std::vector<int8_t> q;
   std::vector<float> floats, d;
+  std::vector<uint16_t> halves;
   std::vector<int32_t> sums, half_sums;
   RowsView view;
 };

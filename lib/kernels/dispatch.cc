@@ -32,12 +32,19 @@ std::vector<Layer> make_layers(std::span<const KernelSet> sets) {
   return layers;
 }
 
+// Whether the set's function is not always the fastest: integer products of tiles.
+bool may_be_slower(const Entry& entry, Isa isa) {
+  return isa == Isa::kAmx && entry.family == Family::kMatmulMany &&
+         entry.index != static_cast<int>(DType::kBF16);
+}
+
 // Chooses the highest layer whose function passes; writes it to the table and the report.
 void choose_entry(const Entry& entry, const std::vector<Layer>& layers, bool self_test,
                   Dispatch* out) {
   EntryReport report;
   report.entry = entry.name();
   std::string failed;  // sets whose twin was taken out
+  bool has_chosen = false;
   for (size_t i = layers.size(); i-- > 0;) {
     const Layer& layer = layers[i];
     if (i > 0 && is_same_entry(entry, layer.table, layers[i - 1].table)) {
@@ -48,9 +55,16 @@ void choose_entry(const Entry& entry, const std::vector<Layer>& layers, bool sel
       failed += name_of(layer.isa);
       continue;
     }
+    if (has_chosen) {
+      out->table.matmul_many_also[entry.index] = layer.table.matmul_many[entry.index];
+      break;
+    }
     report.set = layer.isa;
     copy_entry(entry, layer.table, &out->table);
-    break;
+    has_chosen = true;
+    if (!may_be_slower(entry, layer.isa)) {
+      break;
+    }
   }
   if (!failed.empty()) {
     report.disabled = true;

@@ -108,6 +108,7 @@ void fill_group(DType type, int64_t n_cols, ProbeRandom* random, std::byte* to) 
 struct Rows {
   std::vector<int8_t> q;
   std::vector<float> d, ds, floats;
+  std::vector<uint16_t> halves;
   std::vector<int32_t> sums, half_sums;
   std::vector<int8_t> coarse_q;
   std::vector<float> coarse_d;
@@ -136,7 +137,11 @@ struct Rows {
       const float x = k < n_cols ? random->value(1.0F) : 0.0F;
       floats[i] = type == DType::kBF16 ? round_to_bf16_operand(x) : x;
     }
+    for (const float x : floats) {
+      halves.push_back(f32_to_bf16(x));
+    }
     view.bf16 = type == DType::kBF16 ? floats.data() : nullptr;
+    view.halves = type == DType::kBF16 ? halves.data() : nullptr;
     view.f32 = type == DType::kF32 ? floats.data() : nullptr;
   }
 

@@ -16,7 +16,8 @@
 namespace fathom::kernels {
 
 // Activations ready to multiply. K is cut into blocks of 32 (the last zero-padded); all arrays are
-// [n_blocks][n_rows] outermost-first, so that many rows of one block are contiguous.
+// [n_blocks][n_rows] outermost-first, so that many rows of one block are contiguous. The last of
+// the n_rows may hold nothing: they keep blocks from lying powers of two apart.
 struct RowsView {
   int64_t n_rows = 0;
   int64_t n_blocks = 0;
@@ -34,6 +35,8 @@ struct RowsView {
   const float* coarse_d = nullptr;       // [c][n_rows]  scale
   const int32_t* coarse_sums = nullptr;  // [c][n_rows]  sum of the 256 q
   const bool* is_coarse = nullptr;       // [n_rows] rows held in this form and not in the int8 one
+  // the values of bf16 as bf16, for tiles; null when not filled
+  const uint16_t* halves = nullptr;  // [n_blocks][n_rows][32]
 };
 
 // Rows of a weight matrix times rows of activations, all of K:
@@ -93,7 +96,8 @@ struct FloatRowArgs {
   int64_t row = 0;
   int64_t n_rows = 0;
   int64_t first_block = 0;
-  float* out = nullptr;  // [n_blocks][n_rows][32]
+  float* out = nullptr;        // [n_blocks][n_rows][32]
+  uint16_t* halves = nullptr;  // the same as bf16 when rounding; null: not wanted
 };
 
 // kRelu2: relu(x)^2. kQuickGelu: x * sigmoid(1.702 x).
@@ -137,6 +141,8 @@ struct KernelTable {
   // The same of integer types, weights re-scaled to int8 per 256 k, times the coarse form of rows:
   // another arithmetic (docs/numbers.md, "Fast prompts"). Any number of rows.
   MatmulFn matmul_coarse[kNumDTypes] = {};
+  // A second one of the same bits, where the moment decides which is faster; null: none.
+  MatmulFn matmul_many_also[kNumDTypes] = {};
 
   // Rows of activations.
   bool (*quantize_row)(const QuantizeArgs&) noexcept = nullptr;

@@ -109,9 +109,7 @@ float* GatedProduct::wide_at(std::byte* scratch, int64_t block, int64_t i) const
 // of each in turn, which are sorted here.
 void GatedProduct::run_gated(const GatedLinear& linear, int64_t block, Tile tile,
                              int worker) const {
-  const auto& table = exec_->kernels();
-  std::byte* scratch = exec_->scratch(worker);
-  float* c = block_of(scratch);
+  float* c = block_of(exec_->scratch(worker));
   const bool joined = are_joined(linear);
   const int n_groups = tile.n_groups;
   if (joined) {
@@ -120,11 +118,11 @@ void GatedProduct::run_gated(const GatedLinear& linear, int64_t block, Tile tile
     Tile wide = tile;
     wide.first_group *= 2;
     wide.n_groups *= 2;
-    multiply(table, both, rows_, wide, {.out = c, .stride = kBlockCols, .scratch = scratch});
+    multiply(*exec_, both, rows_, wide, {.out = c, .stride = kBlockCols, .worker = worker});
   } else {
-    multiply(table, linear.gate, rows_, tile, {.out = c, .stride = kBlockCols, .scratch = scratch});
-    multiply(table, linear.up, rows_, tile,
-             {.out = c + kGatedCols, .stride = kBlockCols, .scratch = scratch});
+    multiply(*exec_, linear.gate, rows_, tile, {.out = c, .stride = kBlockCols, .worker = worker});
+    multiply(*exec_, linear.up, rows_, tile,
+             {.out = c + kGatedCols, .stride = kBlockCols, .worker = worker});
   }
   for (int64_t i = 0; i < tile.n_rows; ++i) {
     float* row = c + i * kBlockCols;
@@ -139,10 +137,8 @@ void GatedProduct::run_gated(const GatedLinear& linear, int64_t block, Tile tile
 
 void GatedProduct::run_plain(const GatedLinear& linear, int64_t first_block, const Tile& tile,
                              int worker) const {
-  std::byte* scratch = exec_->scratch(worker);
-  float* c = block_of(scratch);
-  multiply(exec_->kernels(), linear.up, rows_, tile,
-           {.out = c, .stride = kBlockCols, .scratch = scratch});
+  float* c = block_of(exec_->scratch(worker));
+  multiply(*exec_, linear.up, rows_, tile, {.out = c, .stride = kBlockCols, .worker = worker});
   const int64_t n_blocks = std::min(kPlainBlocks, blocks_of(linear) - first_block);
   for (int64_t i = 0; i < tile.n_rows; ++i) {
     for (int64_t b = 0; b < n_blocks; ++b) {

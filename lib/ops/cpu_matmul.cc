@@ -6,6 +6,7 @@
 // ops/cpu_gated.cc, ops/cpu_grouped.cc.
 #include "ops/cpu_matmul.h"
 
+#include <chrono>
 #include <cstring>
 
 #include "base/check.h"
@@ -18,6 +19,7 @@ using quant::kGroupRows;
 
 namespace {
 
+constexpr int64_t kChoiceRows = 16;     // below, both kernels are the same
 constexpr int64_t kUnitsPerThread = 8;  // enough that a slow core costs an eighth of its share
 constexpr int64_t kMinUnitBytes =
     int64_t{8} * 1024;  // weights of a decode unit: a claim costs about 0.1 us
@@ -58,10 +60,25 @@ int64_t run_length(const kernels::RowsView& rows, const Tile& tile, int64_t firs
   return end - first;
 }
 
+// Runs whichever of the two kernels for many rows has been the faster one of late.
+void run_faster(const Exec& exec, DType type, const kernels::MatmulArgs& args, int worker) {
+  using Clock = std::chrono::steady_clock;
+  const auto index = static_cast<size_t>(type);
+  const kernels::MatmulFn both[] = {exec.kernels().matmul_many[index],
+                                    exec.kernels().matmul_many_also[index]};
+  KernelChoice& choice = exec.choice(worker, type, args.n_rows);
+  const int kernel = choice.next();
+  const auto start = Clock::now();
+  both[kernel](args);
+  const std::chrono::duration<double> seconds = Clock::now() - start;
+  const auto work = static_cast<double>(args.n_rows * args.n_groups * args.n_cols);
+  choice.report(kernel, seconds.count() / work);
+}
+
 }  // namespace
 
-void multiply(const kernels::KernelTable& table, const quant::PackedMatrix& weight,
-              const kernels::RowsView& rows, const Tile& tile, const Target& target) {
+void multiply(const Exec& exec, const quant::PackedMatrix& weight, const kernels::RowsView& rows,
+              const Tile& tile, const Target& target) {
   kernels::MatmulArgs args;
   args.weights = weight.group(tile.first_group);
   args.group_stride_bytes = weight.group_stride_bytes;
@@ -69,8 +86,9 @@ void multiply(const kernels::KernelTable& table, const quant::PackedMatrix& weig
   args.n_cols = weight.n_cols;
   args.rows = rows;
   args.out_stride = target.stride;
-  args.scratch = target.scratch;
+  args.scratch = exec.scratch(target.worker);
   const auto type = static_cast<size_t>(weight.type);
+  const kernels::KernelTable& table = exec.kernels();
   const bool may_be_coarse = rows.is_coarse != nullptr && table.matmul_coarse[type] != nullptr;
   for (int64_t first = 0; first < tile.n_rows; first += args.n_rows) {
     args.first_row = tile.first_row + first;
@@ -80,8 +98,10 @@ void multiply(const kernels::KernelTable& table, const quant::PackedMatrix& weig
       table.matmul_coarse[type](args);
     } else if (args.n_rows <= kernels::kFewRows) {
       table.matmul_few[type](args);
-    } else {
+    } else if (table.matmul_many_also[type] == nullptr || args.n_rows < kChoiceRows) {
       table.matmul_many[type](args);
+    } else {
+      run_faster(exec, weight.type, args, target.worker);
     }
   }
 }
@@ -96,14 +116,13 @@ void run_linear_tile(const Exec& exec, const kernels::RowsView& rows, const Line
       std::min<int64_t>(int64_t{tile.n_groups} * kGroupRows, part.weight.n_rows - first_col);
   // The last group of a matrix is padded to 16 rows, `out` is not.
   const bool direct = job.epilogue == Epilogue::kStore && n_cols % kGroupRows == 0;
-  std::byte* scratch = exec.scratch(worker);
   Target target{
-      .out = part.out.row(job.out_row) + first_col, .stride = part.out.stride, .scratch = scratch};
+      .out = part.out.row(job.out_row) + first_col, .stride = part.out.stride, .worker = worker};
   if (!direct) {
-    target.out = block_of(scratch);
+    target.out = block_of(exec.scratch(worker));
     target.stride = kBlockCols;
   }
-  multiply(table, part.weight, rows, tile, target);
+  multiply(exec, part.weight, rows, tile, target);
   for (int64_t i = 0; i < tile.n_rows && (!direct || part.bias != nullptr); ++i) {
     float* y = target.out + i * target.stride;
     if (part.bias != nullptr) {
@@ -140,14 +159,14 @@ class LinearJob {
  public:
   LinearJob(const Exec& exec, const PackedRows& x, std::span<const LinearPart> parts,
             Epilogue epilogue)
-      : exec_(&exec), rows_(x.view()), parts_(parts), epilogue_(epilogue) {
-    cut_ = cut_rows(rows_.n_rows);
+      : exec_(&exec), rows_(x.view()), n_rows_(x.n_rows()), parts_(parts), epilogue_(epilogue) {
+    cut_ = cut_rows(n_rows_);
     const quant::PackedMatrix& first = parts.front().weight;
     const int64_t group_bytes = quant::group_bytes(first.type, first.n_cols);
     ColumnCut columns;
     bool finer = true;
     while (finer) {
-      per_unit_ = columns.for_rows(rows_.n_rows);
+      per_unit_ = columns.for_rows(n_rows_);
       finer = n_column_units() * cut_.n_blocks < wanted_units(exec) && columns.refine(group_bytes);
     }
   }
@@ -184,7 +203,7 @@ class LinearJob {
     job.epilogue = epilogue_;
     job.out_row = row_block * cut_.per_block;
     job.tile.first_row = job.out_row;
-    job.tile.n_rows = std::min(cut_.per_block, rows_.n_rows - job.out_row);
+    job.tile.n_rows = std::min(cut_.per_block, n_rows_ - job.out_row);
     const int64_t first = column_unit * per_unit_;
     const int64_t end = std::min(first + per_unit_, part->weight.n_groups());
     for (int64_t group = first; group < end; group += kTileGroups) {
@@ -196,6 +215,7 @@ class LinearJob {
 
   const Exec* exec_;
   kernels::RowsView rows_;
+  int64_t n_rows_;
   std::span<const LinearPart> parts_;
   Epilogue epilogue_;
   RowCut cut_;

@@ -53,11 +53,11 @@ struct Tile {
   int64_t n_rows = 0;
 };
 
-// Where a tile's result goes, and the worker's scratch for the kernel.
+// Where a tile's result goes, and who computes it.
 struct Target {
   float* out = nullptr;
   int64_t stride = 0;
-  std::byte* scratch = nullptr;
+  int worker = 0;
 };
 
 // The C block behind the kernel's part of a worker's scratch: [kMaxBlockRows][kBlockCols].
@@ -66,8 +66,8 @@ inline float* block_of(std::byte* scratch) {
 }
 
 // The tile's products, no bias: a kernel call for each run of rows of one arithmetic.
-void multiply(const kernels::KernelTable& table, const quant::PackedMatrix& weight,
-              const kernels::RowsView& rows, const Tile& tile, const Target& target);
+void multiply(const Exec& exec, const quant::PackedMatrix& weight, const kernels::RowsView& rows,
+              const Tile& tile, const Target& target);
 
 // Row `first_row + i` of the tile goes to row `out_row + i` of the part's `out`.
 struct LinearTile {

@@ -14,6 +14,7 @@ namespace fathom::ops {
 Exec::Exec(ThreadPool& threads, const kernels::KernelTable& table, MemoryPool& pool)
     : threads_(&threads), table_(&table) {
   scratch_ = pool.allocate(scratch_bytes(threads.n_threads())).data();
+  choices_.resize(static_cast<size_t>(threads.n_threads()) * kNumDTypes * 2);
 }
 
 size_t Exec::scratch_bytes(int n_threads) {
@@ -24,6 +25,12 @@ size_t Exec::scratch_bytes(int n_threads) {
 std::byte* Exec::scratch(int worker) const {
   FATHOM_DCHECK(worker >= 0 && worker < threads_->n_threads());
   return scratch_ + kWorkerScratchBytes * static_cast<size_t>(worker);
+}
+
+KernelChoice& Exec::choice(int worker, DType type, int64_t n_rows) const {
+  constexpr int64_t kManyRows = 64;
+  const auto place = static_cast<size_t>(worker) * kNumDTypes + static_cast<size_t>(type);
+  return choices_[2 * place + (n_rows >= kManyRows ? 1 : 0)];
 }
 
 void Exec::observe(const Site& site, const Rows& rows, DType type, int n_heads) const {

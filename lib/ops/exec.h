@@ -7,11 +7,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/arena.h"
 #include "base/observer.h"
 #include "base/threads.h"
 #include "kernels/table.h"
+#include "ops/kernel_choice.h"
 #include "ops/rows.h"
 
 namespace fathom::ops {
@@ -48,6 +50,9 @@ class Exec {
   // Scratch of one worker, kWorkerScratchBytes long, 64-byte aligned.
   [[nodiscard]] std::byte* scratch(int worker) const;
 
+  // What a worker knows of the two kernels for this type and about so many rows.
+  [[nodiscard]] KernelChoice& choice(int worker, DType type, int64_t n_rows) const;
+
   void set_observer(Observer* observer) { observer_ = observer; }
 
   [[nodiscard]] bool observed() const { return observer_ != nullptr; }
@@ -67,6 +72,8 @@ class Exec {
   ThreadPool* threads_;
   const kernels::KernelTable* table_;
   std::byte* scratch_ = nullptr;
+  // [n_threads][kNumDTypes][2: few or many of the many]; they decide who computes, never what
+  mutable std::vector<KernelChoice> choices_;
   Observer* observer_ = nullptr;
   std::mutex fault_mutex_;
   std::optional<NumericFault> fault_;

@@ -1,4 +1,4 @@
-// Storage of packed activations: one array per field, [n_blocks][n_rows] outermost-first.
+// Storage of packed activations: one array per field, [n_blocks][rows] outermost-first.
 // Called by model (makes them), ops (fills and reads them). Read next: ops/cpu_matmul.cc.
 #include "ops/packed_rows.h"
 
@@ -14,9 +14,17 @@ int64_t blocks_of(int64_t n_cols) {
   return (n_cols + quant::kBlockK - 1) / quant::kBlockK;
 }
 
+// Rows of the arrays that hold n_rows: with a power of two, the blocks of a row would all fall into
+// the same few lines of a cache.
+int64_t stride_of(int64_t n_rows) {
+  constexpr int64_t kLines = 16;  // 16 rows of codes are 8 cache lines
+  return n_rows < 2 * kLines ? n_rows : ((n_rows + kLines - 1) / kLines | 1) * kLines;
+}
+
 // Bytes of one field with `per_block` bytes for each 32 values of a row.
 size_t field_bytes(int64_t max_rows, int64_t n_cols, size_t per_block) {
-  return MemoryPool::padded_bytes(static_cast<size_t>(max_rows * blocks_of(n_cols)) * per_block);
+  return MemoryPool::padded_bytes(static_cast<size_t>(stride_of(max_rows) * blocks_of(n_cols)) *
+                                  per_block);
 }
 
 // Of the coarse form: steps of 64 k, blocks of 256.
@@ -25,6 +33,7 @@ int64_t pieces_of(int64_t n_cols, int64_t piece) {
 }
 
 constexpr size_t kCodesBytes = quant::kBlockK;
+constexpr size_t kHalvesBytes = quant::kBlockK * sizeof(uint16_t);
 constexpr size_t kFloatsBytes = quant::kBlockK * sizeof(float);
 
 }  // namespace
@@ -52,7 +61,7 @@ void RowForms::add_coarse() {
 PackedRows::PackedRows(MemoryPool& pool, int64_t max_rows, int64_t n_cols, RowForms forms)
     : max_rows_(max_rows), n_cols_(n_cols), forms_(forms) {
   FATHOM_CHECK(max_rows > 0 && n_cols > 0);
-  const auto count = static_cast<size_t>(max_rows * blocks_of(n_cols));
+  const auto count = static_cast<size_t>(stride_of(max_rows) * blocks_of(n_cols));
   if (forms.has(RowForm::kInt8)) {
     q_ = pool.allocate_array<int8_t>(count * quant::kBlockK).data();
     d_ = pool.allocate_array<float>(count).data();
@@ -62,6 +71,7 @@ PackedRows::PackedRows(MemoryPool& pool, int64_t max_rows, int64_t n_cols, RowFo
   }
   if (forms.has(RowForm::kBf16)) {
     bf16_ = pool.allocate_array<float>(count * quant::kBlockK).data();
+    halves_ = pool.allocate_array<uint16_t>(count * quant::kBlockK).data();
   }
   if (forms.has(RowForm::kF32)) {
     f32_ = pool.allocate_array<float>(count * quant::kBlockK).data();
@@ -86,6 +96,7 @@ size_t PackedRows::bytes(int64_t max_rows, int64_t n_cols, RowForms forms) {
   }
   if (forms.has(RowForm::kBf16)) {
     total += field_bytes(max_rows, n_cols, kFloatsBytes);
+    total += field_bytes(max_rows, n_cols, kHalvesBytes);
   }
   if (forms.has(RowForm::kF32)) {
     total += field_bytes(max_rows, n_cols, kFloatsBytes);
@@ -147,7 +158,7 @@ void PackedRows::resize_like(const PackedRows& x) {
 
 kernels::RowsView PackedRows::view() const {
   kernels::RowsView view;
-  view.n_rows = n_rows_;
+  view.n_rows = stride_of(n_rows_);
   view.n_blocks = blocks_of(n_cols_);
   view.q = q_;
   view.d = d_;
@@ -155,6 +166,7 @@ kernels::RowsView PackedRows::view() const {
   view.sums = sums_;
   view.half_sums = half_sums_;
   view.bf16 = bf16_;
+  view.halves = halves_;
   view.f32 = f32_;
   view.coarse_q = coarse_q_;
   view.coarse_d = coarse_d_;
@@ -167,7 +179,7 @@ kernels::QuantizeArgs PackedRows::quantize_args(int64_t row, int64_t first_block
   FATHOM_DCHECK(row >= 0 && row < n_rows_ && first_block >= 0);
   kernels::QuantizeArgs args;
   args.row = row;
-  args.n_rows = n_rows_;
+  args.n_rows = stride_of(n_rows_);
   args.first_block = first_block;
   args.q = q_;
   args.d = d_;
@@ -193,15 +205,17 @@ kernels::FloatRowArgs PackedRows::bf16_args(int64_t row, int64_t first_block) {
   FATHOM_DCHECK(row >= 0 && row < n_rows_ && first_block >= 0);
   kernels::FloatRowArgs args;
   args.row = row;
-  args.n_rows = n_rows_;
+  args.n_rows = stride_of(n_rows_);
   args.first_block = first_block;
   args.out = bf16_;
+  args.halves = halves_;
   return args;
 }
 
 kernels::FloatRowArgs PackedRows::f32_args(int64_t row, int64_t first_block) {
   kernels::FloatRowArgs args = bf16_args(row, first_block);
   args.out = f32_;
+  args.halves = nullptr;
   return args;
 }
 

@@ -91,6 +91,7 @@ class PackedRows {
   int32_t* sums_ = nullptr;
   int32_t* half_sums_ = nullptr;
   float* bf16_ = nullptr;
+  uint16_t* halves_ = nullptr;
   float* f32_ = nullptr;
   int8_t* coarse_q_ = nullptr;
   float* coarse_d_ = nullptr;

@@ -42,13 +42,6 @@ kernels::Dispatch pick_kernels(std::optional<Isa> isa_cap) {
   for (const std::string& message : dispatch.messages) {
     warn(message);
   }
-  if (dispatch.isa == Isa::kAmx) {
-    note(
-        "amx kernels, as asked for: proven at start, but never measured; unset FATHOM_ISA for "
-        "vnni");
-  } else if (!isa_cap && !environment.has_isa_cap && detect_cpu().amx) {
-    log_line(LogLevel::kDebug, "this CPU has AMX, which is taken only with FATHOM_ISA=amx");
-  }
   return dispatch;
 }
 

@@ -1,6 +1,6 @@
 // AMX: products of many rows, of integers whose scale groups are 32 k, of BF16, and of re-scaled
-// weights. Everything else of this set is vnni's. Called by kernels/dispatch. Read next: the files
-// of this folder, then lanes/.
+// weights; attention of many rows over bf16 pages. Everything else of this set is vnni's. Called by
+// kernels/dispatch. Read next: the files of this folder, then lanes/.
 #include "kernels/amx/parts.h"
 #include "kernels/amx/tiles.h"
 #include "kernels/lanes/tile_coarse.h"
@@ -22,6 +22,7 @@ void fill_amx(KernelTable& table) {
   }
   fill_amx_gemm(table);
   fill_amx_coarse(table);
+  fill_amx_attend(table);
   fill_amx_float_matmul(table);
 }
 

@@ -8,6 +8,7 @@ namespace fathom::kernels {
 
 void fill_amx_gemm(KernelTable& table);
 void fill_amx_coarse(KernelTable& table);
+void fill_amx_attend(KernelTable& table);
 void fill_amx_float_matmul(KernelTable& table);
 
 }  // namespace fathom::kernels

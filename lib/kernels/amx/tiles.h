@@ -19,6 +19,8 @@ namespace {
 // an illegal instruction.
 class HardwareTiles {
  public:
+  static constexpr bool kExist = true;
+
   // Sets the shapes of the tiles and reads them back; false: they differ, and nothing may be
   // multiplied. Until release() the thread's tiles are saved at every switch.
   [[gnu::noinline]] bool configure(const TileConfig& config) noexcept {
@@ -50,10 +52,10 @@ class HardwareTiles {
     asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(p), "r"(stride), "i"(kTile) : "memory");
   }
 
-  // sum[m][n] += rows[m][4k + i] * codes[k][4n + i]: signed bytes times unsigned ones.
+  // sum[m][n] += rows[m][4k + i] * codes[k][4n + i]: signed bytes.
   template <int kSum, int kRows, int kCodes>
   void add_int8() {
-    asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kRows), "i"(kCodes));
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kRows), "i"(kCodes));
   }
 
   // sum[m][n] += (even + odd), two fma chains from +0 over pairs of bf16: rows[m][2k], rows[m][2k +

@@ -211,15 +211,17 @@ struct Avx2 {
     return to_float({_mm256_cvtepi8_epi32(v), _mm256_cvtepi8_epi32(_mm_srli_si128(v, 8))});
   }
 
-  static void store_i8(int8_t* p, I x) {
+  static __m128i narrow(I x) {
     // packs interleaves 128-bit halves: 0-3 8-11 | 4-7 12-15, put right at the end
     const __m256i words = _mm256_packs_epi32(x.lo, x.hi);
     const __m128i bytes =
         _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_shuffle_epi32(bytes, 0xD8));
+    return _mm_shuffle_epi32(bytes, 0xD8);
   }
 
-  static void sum_codes(const int8_t* q, int32_t* half_sums) { avx2_sum_codes(q, half_sums); }
+  static void store_codes(int8_t* q, I low, I high, int32_t* half_sums) {
+    avx2_store_codes(q, narrow(low), narrow(high), half_sums);
+  }
 
   static B load_bytes(const std::byte* p) { return load_int(p); }
 

@@ -163,12 +163,10 @@ struct Avx512 {
   }
 
   // The low bytes of 16 lanes, values in -128..127.
-  static void store_i8(int8_t* p, I x) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x));
+  // 32 codes and the sums of their halves.
+  static void store_codes(int8_t* q, I low, I high, int32_t* half_sums) {
+    avx2_store_codes(q, _mm512_cvtepi32_epi8(low), _mm512_cvtepi32_epi8(high), half_sums);
   }
-
-  // Sums of the first and the last 16 of the 32 codes at q.
-  static void sum_codes(const int8_t* q, int32_t* half_sums) { avx2_sum_codes(q, half_sums); }
 
   // Bytes.
   static B load_bytes(const std::byte* p) { return _mm512_loadu_si512(p); }
@@ -178,6 +176,8 @@ struct Avx512 {
   static B set1_byte(int x) { return _mm512_set1_epi8(static_cast<char>(x)); }
 
   static B and_bytes(B a, B b) { return _mm512_and_si512(a, b); }
+
+  static B sub_bytes(B a, B b) { return _mm512_sub_epi8(a, b); }
 
   static B xor_bytes(B a, B b) { return _mm512_xor_si512(a, b); }
 

@@ -253,7 +253,8 @@ class FloatGemm {
 
 template <class L, DType kType>
 void float_many(const MatmulArgs& a) noexcept {
-  run_many<FloatGemm<L, kType>>(a);
+  FloatGemm<L, kType> gemm(a);
+  run_many(gemm, a);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class PanelProduct {
   static constexpr int kScratchUsed = kSums + (kOwnSums ? kUnits * kChunk * 4 : 0);
 
   explicit PanelProduct(const MatmulArgs& a)
-      : a_(a),
+      : a_(&a),
         codes_(a.scratch),
         scales_(floats_at(kScales)),
         extras_(floats_at(kExtras)),
@@ -67,10 +67,10 @@ class PanelProduct {
   // sum[n][m] of the segment for rows m .. m + kR - 1 of the chunk.
   template <int kR>
   [[gnu::always_inline]] void multiply(int m, F (&f)[kVectors][kR]) const noexcept {
-    const int64_t n_rows = a_.rows.n_rows;
-    const int8_t* q = a_.rows.q + (block_ * n_rows + row_ + m) * quant::kBlockK;
-    const float* d = a_.rows.d + block_ * n_rows + row_ + m;
-    const float* ds = kOwnSums ? sums_ + m : a_.rows.ds + block_ * n_rows + row_ + m;
+    const int64_t n_rows = a_->rows.n_rows;
+    const int8_t* q = a_->rows.q + (block_ * n_rows + row_ + m) * quant::kBlockK;
+    const float* d = a_->rows.d + block_ * n_rows + row_ + m;
+    const float* ds = kOwnSums ? sums_ + m : a_->rows.ds + block_ * n_rows + row_ + m;
     const int32_t* start = starts_ + m;
     const std::byte* codes = codes_;
     for (int b = 0; b < n_blocks_; ++b) {
@@ -89,35 +89,78 @@ class PanelProduct {
   // For lanes/tile_gemm.h: block b of the segment, rows m .. of the chunk (32 codes each), vector n
   // of the panel (8 steps of 4 k, kVectors vectors apart).
   const int8_t* rows_at(int b, int m) const {
-    return a_.rows.q + ((block_ + b) * a_.rows.n_rows + row_ + m) * quant::kBlockK;
+    return a_->rows.q + ((block_ + b) * a_->rows.n_rows + row_ + m) * quant::kBlockK;
   }
 
   const std::byte* codes_at(int b, int n) const { return codes_ + (b * 8 * kVectors + n) * 64; }
 
   int n_blocks() const { return n_blocks_; }
 
-  // f[r] and the term of block b for row m + r, from products [kR][16]: sums of code * q.
+  // From one block to the next, in bytes.
+  int64_t rows_stride() const { return a_->rows.n_rows * quant::kBlockK; }
+
+  static constexpr int kCodesStride = 8 * kVectors * 64;
+
+  // This panel times rows that lie elsewhere: row m is row 0 of `args`, the segment its first.
+  PanelProduct of_copy(const MatmulArgs& args, int m) const {
+    PanelProduct copy = *this;
+    copy.a_ = &args;
+    copy.row_ = 0;
+    copy.block_ = 0;
+    copy.sums_ += m;
+    return copy;
+  }
+
+  // What one block's products become terms with.
+  struct Term {
+    const float* sw;
+    const float* extra;
+    const float* offset;
+    const float* d;
+    const float* ds;
+    int64_t d_stride;
+    int64_t ds_stride;
+
+    void next() {
+      sw += kVectors * 16;
+      extra += kVectors * 16;
+      offset += kVectors * 16;
+      d += d_stride;
+      ds += ds_stride;
+    }
+  };
+
+  // Of block 0, vector n, rows m ..
+  Term term_at(int n, int m) const {
+    const int64_t stride = a_->rows.n_rows;
+    const int64_t slot = block_ * stride + row_ + m;
+    return {.sw = scales_ + n * 16,
+            .extra = extras_ + n * 16,
+            .offset = offsets_ + n * 16,
+            .d = a_->rows.d + slot,
+            .ds = kOwnSums ? sums_ + m : a_->rows.ds + slot,
+            .d_stride = stride,
+            .ds_stride = kOwnSums ? kChunk : stride};
+  }
+
+  // f[r] and the term of row r, from products [kR][16]: sums of (code - zero) * q.
   template <int kR>
-  [[gnu::always_inline]] void add_products(int b, int n, int m, const int32_t* products,
-                                           F (&f)[kR]) const noexcept {
-    static_assert(kHalves == 1);
-    const int at = (b * kVectors + n) * 16;
-    const int64_t slot = (block_ + b) * a_.rows.n_rows + row_ + m;
-    const float* const d = a_.rows.d + slot;
-    const float* const ds = kOwnSums ? sums_ + b * kChunk + m : a_.rows.ds + slot;
-    const int32_t* const start = starts_ + b * kChunk + m;
-    const F sw = L::load(scales_ + at);
-    const F extra = L::load(extras_ + at);
+  [[gnu::always_inline]] static void add_products(const Term& term, const int32_t* products,
+                                                  F (&f)[kR]) noexcept {
+    static_assert(kHalves == 1 && !kHasStarts);
+    const F sw = L::load(term.sw);
+    const F extra = L::load(term.extra);
+    const F offset = kHasMin ? L::load(term.offset) : L::zero();
+    const auto magic = L::set1_int(kMagicBits);
     unroll<kR>([&](auto row) __attribute__((always_inline)) {
       constexpr int kRow = decltype(row)::value;
-      const auto s = L::add_int(L::load_int(products + 16 * kRow),
-                                L::set1_int(kHasZero ? start[kRow] : kMagicBits));
-      f[kRow] = add_term(at, s, sw, extra, d[kRow], ds[kRow], f[kRow]);
+      const auto s = L::add_int(L::load_int(products + 16 * kRow), magic);
+      f[kRow] = add_term(s, sw, extra, offset, term.d[kRow], term.ds[kRow], f[kRow]);
     });
   }
 
  private:
-  float* floats_at(int offset) const { return reinterpret_cast<float*>(a_.scratch + offset); }
+  float* floats_at(int offset) const { return reinterpret_cast<float*>(a_->scratch + offset); }
 
   // One scale group: kSteps x 4 k.
   template <int kR>
@@ -132,26 +175,27 @@ class PanelProduct {
       const int at = (u * kVectors + n) * 16;
       const F sw = L::load(scales_ + at);
       const F extra = L::load(extras_ + at);
+      const F offset = kHasMin ? L::load(offsets_ + at) : L::zero();
       for (int m = 0; m < kR; ++m) {
         const auto sum = dots.finish(n, m, start_of_row(m));
-        f[n][m] = add_term(at, sum, sw, extra, d[m], ds[m], f[n][m]);
+        f[n][m] = add_term(sum, sw, extra, offset, d[m], ds[m], f[n][m]);
       }
     }
   }
 
-  // f and the term of scale group `at` from the bits of S.
-  [[gnu::always_inline]] F add_term(int at, typename L::I s, F sw, F extra, float d, float ds,
-                                    F f) const noexcept {
+  // f and the term of a scale group from the bits of S.
+  [[gnu::always_inline]] static F add_term(typename L::I s, F sw, F extra, F offset, float d,
+                                           float ds, F f) noexcept {
     const F q_sum = L::set1(kHasZeros ? ds : 0.0F);
     f = L::fma(rounded_product<L, kConversion>(L::from_bits(s), sw, extra, q_sum), L::set1(d), f);
     if constexpr (kHasMin) {
-      f = L::fma(L::load(offsets_ + at), L::set1(ds), f);
+      f = L::fma(offset, L::set1(ds), f);
     }
     return f;
   }
 
  protected:
-  const MatmulArgs& a_;
+  const MatmulArgs* a_;
   std::byte* codes_;  // [block][8][kVectors][64]
   float* scales_;     // [unit][kVectors][16] sw
   float* extras_;     // [unit][kVectors][16] see rounded_product
@@ -190,14 +234,14 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
     block_ = first_block;
     n_blocks_ = n_blocks;
     for (int u = 0; u < n_blocks * kHalves; ++u) {
-      const int64_t at = (first_block + u / kHalves) * a_.rows.n_rows + first_row;
+      const int64_t at = (first_block + u / kHalves) * a_->rows.n_rows + first_row;
       for (int m = 0; m < n_rows; ++m) {
         if constexpr (kZero != 0) {
-          starts_[u * kChunk + m] = start_of<kZero, W::kGroupK>(a_.rows, at + m, u % kHalves);
+          starts_[u * kChunk + m] = start_of<kZero, W::kGroupK>(a_->rows, at + m, u % kHalves);
         }
         if constexpr (kOwnSums) {
-          sums_[u * kChunk + m] = kHasZeros ? static_cast<float>(a_.rows.sums[at + m])
-                                            : scaled_sum<W::kGroupK>(a_.rows, at + m, u % kHalves);
+          sums_[u * kChunk + m] = kHasZeros ? static_cast<float>(a_->rows.sums[at + m])
+                                            : scaled_sum<W::kGroupK>(a_->rows, at + m, u % kHalves);
         }
       }
     }
@@ -206,9 +250,9 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
   // Widens the segment of kVectors groups; beyond the call's last group that one is repeated.
   void load_panel(int first_group) noexcept {
     for (int n = 0; n < kVectors; ++n) {
-      const int g = first_group + n < a_.n_groups ? first_group + n : a_.n_groups - 1;
+      const int g = first_group + n < a_->n_groups ? first_group + n : a_->n_groups - 1;
       const std::byte* tile =
-          a_.weights + g * a_.group_stride_bytes +
+          a_->weights + g * a_->group_stride_bytes +
           static_cast<int64_t>(block_ / kTileBlocks) * W::tile_bytes(kTileBlocks);
       for (int b = 0; b < n_blocks_; b += kTileBlocks) {
         const int nb = n_blocks_ - b < kTileBlocks ? n_blocks_ - b : kTileBlocks;
@@ -262,7 +306,8 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
 
 template <class W, class Dot>
 void many(const MatmulArgs& a) noexcept {
-  run_many<IntGemm<W, Dot>>(a);
+  IntGemm<W, Dot> gemm(a);
+  run_many(gemm, a);
 }
 
 }  // namespace

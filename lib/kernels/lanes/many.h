@@ -43,20 +43,28 @@ template <class Product, int kR>
   }
 }
 
-// Gemm: kVectors, kRows, kChunk, kScratchUsed, begin_segment(), load_panel(), and a Product with
-// multiply<rows>(). A Gemm with add_tiles() (lanes/tile_gemm.h) does the first rows of a panel
-// itself.
+// The panel's segment times rows m .. n_rows - 1 of the chunk.
 template <class Gemm>
-[[gnu::flatten, gnu::noinline]] void run_many(const MatmulArgs& a) noexcept {
+[[gnu::always_inline]] inline void add_rows_from(const Gemm& gemm, int m, int n_rows, bool is_first,
+                                                 float* c) noexcept {
+  for (; m < n_rows; m += Gemm::kRows) {
+    with_constant<Gemm::kRows>(n_rows - m < Gemm::kRows ? n_rows - m : Gemm::kRows, [&](auto r) {
+      add_rows<typename Gemm::Product, decltype(r)::value>(gemm, m, is_first, c);
+    });
+  }
+}
+
+// Gemm: kVectors, kRows, kChunk, kScratchUsed, begin_segment(), load_panel(), and a Product with
+// multiply<rows>(), or add_all_rows() in its place (lanes/tile_gemm.h).
+template <class Gemm>
+[[gnu::flatten, gnu::noinline]] void run_many(Gemm& gemm, const MatmulArgs& a) noexcept {
   using L = typename Gemm::L;
   constexpr int kSums = (Gemm::kScratchUsed + 63) / 64 * 64;
   constexpr int kPanelSums = Gemm::kChunk * Gemm::kVectors * 16;
   constexpr int kSegment = quant::kSegmentK / quant::kBlockK;
   static_assert(kSums + kMaxGroups * 16 * Gemm::kChunk * 4 <= kMatmulScratchBytes);
-  static_assert(Gemm::kChunk % Gemm::kRows == 0);
   auto* const sums = reinterpret_cast<float*>(a.scratch + kSums);  // [panel][row][kVectors][16]
   const auto n_blocks = static_cast<int>((a.n_cols + quant::kBlockK - 1) / quant::kBlockK);
-  Gemm gemm(a);
   for (int64_t first = 0; first < a.n_rows; first += Gemm::kChunk) {
     const auto n_rows =
         static_cast<int>(a.n_rows - first < Gemm::kChunk ? a.n_rows - first : Gemm::kChunk);
@@ -66,15 +74,10 @@ template <class Gemm>
       for (int g = 0; g < a.n_groups; g += Gemm::kVectors) {
         gemm.load_panel(g);
         float* const c = sums + g / Gemm::kVectors * kPanelSums;
-        int m = 0;
-        if constexpr (requires { gemm.add_tiles(n_rows, true, c); }) {
-          m = gemm.add_tiles(n_rows, b == 0, c);
-        }
-        for (; m < n_rows; m += Gemm::kRows) {
-          with_constant<Gemm::kRows>(
-              n_rows - m < Gemm::kRows ? n_rows - m : Gemm::kRows, [&](auto r) {
-                add_rows<typename Gemm::Product, decltype(r)::value>(gemm, m, b == 0, c);
-              });
+        if constexpr (requires { gemm.add_all_rows(n_rows, true, c); }) {
+          gemm.add_all_rows(n_rows, b == 0, c);
+        } else {
+          add_rows_from(gemm, 0, n_rows, b == 0, c);
         }
       }
     }

@@ -258,15 +258,18 @@ struct Neon {
                      vmovl_s16(vget_low_s16(high)), vmovl_high_s16(high)});
   }
 
-  static void store_i8(int8_t* p, I x) {
+  static int8x16_t narrow(I x) {
     const int16x8_t low = vcombine_s16(vmovn_s32(x.a), vmovn_s32(x.b));
     const int16x8_t high = vcombine_s16(vmovn_s32(x.c), vmovn_s32(x.d));
-    vst1q_s8(p, vcombine_s8(vmovn_s16(low), vmovn_s16(high)));
+    return vcombine_s8(vmovn_s16(low), vmovn_s16(high));
   }
 
-  static void sum_codes(const int8_t* q, int32_t* half_sums) {
-    half_sums[0] = vaddlvq_s8(vld1q_s8(q));
-    half_sums[1] = vaddlvq_s8(vld1q_s8(q + 16));
+  static void store_codes(int8_t* q, I low, I high, int32_t* half_sums) {
+    const int8x16_t codes[2] = {narrow(low), narrow(high)};
+    for (int half = 0; half < 2; ++half) {
+      vst1q_s8(q + 16 * half, codes[half]);
+      half_sums[half] = vaddlvq_s8(codes[half]);
+    }
   }
 
   static B load_bytes(const std::byte* p) {

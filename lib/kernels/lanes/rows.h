@@ -46,25 +46,20 @@ template <class L>
   const uint32_t bits = L::lane_max_unsigned(L::max_unsigned(
       L::and_int(L::bits(x0), magnitude_mask), L::and_int(L::bits(x1), magnitude_mask)));
   int8_t* const q = a.q + slot * quant::kBlockK;
+  int32_t* const half_sums = a.half_sums + 2 * slot;
   if (bits < kSmallest || bits >= kInf) {
     const auto zero = L::set1_int(0);
-    L::store_i8(q, zero);
-    L::store_i8(q + 16, zero);
+    L::store_codes(q, zero, zero, half_sums);
     a.d[slot] = 0.0F;
     a.ds[slot] = 0.0F;
     a.sums[slot] = 0;
-    a.half_sums[2 * slot] = 0;
-    a.half_sums[2 * slot + 1] = 0;
     return bits < kInf;
   }
   float amax;
   __builtin_memcpy(&amax, &bits, sizeof amax);
   const float d = amax / 127.0F;
   const auto inverse = L::set1(127.0F / amax);
-  L::store_i8(q, L::to_int(L::mul(x0, inverse)));
-  L::store_i8(q + 16, L::to_int(L::mul(x1, inverse)));
-  int32_t* const half_sums = a.half_sums + 2 * slot;
-  L::sum_codes(q, half_sums);
+  L::store_codes(q, L::to_int(L::mul(x0, inverse)), L::to_int(L::mul(x1, inverse)), half_sums);
   const int32_t sum = half_sums[0] + half_sums[1];
   a.d[slot] = d;
   a.ds[slot] = d * static_cast<float>(sum);
@@ -89,6 +84,15 @@ bool quantize_row(const QuantizeArgs& a) noexcept {
   return is_finite;
 }
 
+// 16 bf16-rounded values as bf16.
+[[gnu::always_inline]] inline void store_halves(const float* from, uint16_t* to) {
+  for (int i = 0; i < 16; ++i) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, from + i, sizeof bits);
+    to[i] = static_cast<uint16_t>(bits >> 16);
+  }
+}
+
 // Places a row block by block, the last zero padded.
 template <class L, bool kRound>
 void place_row(const FloatRowArgs& a) noexcept {
@@ -98,7 +102,11 @@ void place_row(const FloatRowArgs& a) noexcept {
     const int64_t left = a.n - k;
     const auto n = static_cast<int>(left > 16 ? 16 : left < 0 ? 0 : left);
     const auto x = n == 0 ? L::zero() : load_some<L>(a.x + k, n);
-    L::store(out + k % quant::kBlockK, kRound ? round_bf16_lanes<L>(x) : x);
+    const auto placed = kRound ? round_bf16_lanes<L>(x) : x;
+    L::store(out + k % quant::kBlockK, placed);
+    if (kRound && a.halves != nullptr) {
+      store_halves(out + k % quant::kBlockK, a.halves + (out - a.out) + k % quant::kBlockK);
+    }
     out += k % quant::kBlockK == 16 ? a.n_rows * quant::kBlockK : 0;
   }
 }

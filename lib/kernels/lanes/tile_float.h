@@ -7,8 +7,7 @@
 // show: operands are 0 or at least 2^-50 with 8 bits, so every product and every sum of products is
 // a multiple of 2^-114, rounded or not, and f as well.
 //
-// Rows of activations become bf16 once for a segment; weights lie as tiles already. 2 x 2 products
-// take 4 loads.
+// Rows and weights lie as tiles already. 2 x 2 products take 4 loads.
 #pragma once
 
 #include "kernels/lanes/float_matmul.h"
@@ -36,44 +35,12 @@ class TileFloatGemm : public FloatGemm<Lanes, DType::kBF16> {
 
  public:
   using L = Lanes;
-  static constexpr int kChunk = 96;  // what fits scratch beside the rows of a segment as bf16
+  static constexpr int kScratchUsed = 4 * kTileProducts * 4;
 
- private:
-  static constexpr int kRowBytes = quant::kBlockK * 2;
-  static constexpr int kProducts = kSegmentBlocks * kChunk * kRowBytes;  // after the rows
+  TileFloatGemm(const MatmulArgs& a, Tiles& tiles) : Base(a), tiles_(&tiles) {}
 
- public:
-  static constexpr int kScratchUsed = kProducts + 4 * kTileProducts * 4;
-
-  // The thread's tiles are in use as long as this lives.
-  explicit TileFloatGemm(const MatmulArgs& a)
-      : Base(a), has_tiles_(a.n_rows >= kTileRows && tiles_.configure(bf16_tiles())) {}
-
-  TileFloatGemm(const TileFloatGemm&) = delete;
-  TileFloatGemm& operator=(const TileFloatGemm&) = delete;
-
-  ~TileFloatGemm() {
-    if (has_tiles_) {
-      tiles_.release();
-    }
-  }
-
-  void begin_segment(int64_t first_row, int n_rows, int first_block, int n_blocks) {
-    Base::begin_segment(first_row, n_rows, first_block, n_blocks);
-    for (int b = 0; b < n_blocks; ++b) {
-      const float* x = Base::a_.rows.bf16 +
-                       ((first_block + b) * Base::a_.rows.n_rows + first_row) * quant::kBlockK;
-      std::byte* const row = rows_at(b, 0);
-      for (int m = 0; m < tile_rows(n_rows); ++m) {
-        L::store_bf16(row + m * kRowBytes, L::load(x), L::load(x + 16));
-        x += quant::kBlockK;
-      }
-    }
-  }
-
-  // Returns how many rows of the chunk it did.
-  int add_tiles(int n_rows, bool is_first, float* c) noexcept {
-    const int n_tile_rows = tile_rows(n_rows);
+  void add_all_rows(int n_rows, bool is_first, float* c) noexcept {
+    const int n_tile_rows = n_rows / kTileRows * kTileRows;
     int m = 0;
     for (; m + 2 * kTileRows <= n_tile_rows; m += 2 * kTileRows) {
       add_rows_of<2>(m, is_first, c);
@@ -81,45 +48,44 @@ class TileFloatGemm : public FloatGemm<Lanes, DType::kBF16> {
     if (m < n_tile_rows) {
       add_rows_of<1>(m, is_first, c);
     }
-    return n_tile_rows;
+    add_rows_from(*this, n_tile_rows, n_rows, is_first, c);
   }
 
  private:
-  [[nodiscard]] int tile_rows(int n_rows) const {
-    return has_tiles_ ? n_rows / kTileRows * kTileRows : 0;
-  }
-
-  std::byte* rows_at(int b, int m) const { return Base::a_.scratch + (b * kChunk + m) * kRowBytes; }
-
   // 16 kM rows from m on, all of the segment.
   template <int kM>
   [[gnu::always_inline]] void add_rows_of(int m, bool is_first, float* c) {
-    tiles_.template zero<0>();
-    tiles_.template zero<1>();
+    constexpr int kRowBytes = quant::kBlockK * 2;
+    tiles_->template zero<0>();
+    tiles_->template zero<1>();
     if constexpr (kM == 2) {
-      tiles_.template zero<2>();
-      tiles_.template zero<3>();
+      tiles_->template zero<2>();
+      tiles_->template zero<3>();
     }
+    const int64_t stride = Base::a_.rows.n_rows;
+    const auto* rows = reinterpret_cast<const std::byte*>(Base::a_.rows.halves) +
+                       (Base::block_ * stride + Base::row_ + m) * kRowBytes;
     const std::byte* weights = Base::panel_.data;
     for (int b = 0; b < Base::n_blocks_; ++b) {
-      tiles_.template load<4>(rows_at(b, m), kRowBytes);
-      tiles_.template load<6>(weights, 64);
-      tiles_.template load<7>(weights + Base::panel_.vector_stride, 64);
-      tiles_.template add_bf16<0, 4, 6>();
-      tiles_.template add_bf16<1, 4, 7>();
+      tiles_->template load<4>(rows, kRowBytes);
+      tiles_->template load<6>(weights, 64);
+      tiles_->template load<7>(weights + Base::panel_.vector_stride, 64);
+      tiles_->template add_bf16<0, 4, 6>();
+      tiles_->template add_bf16<1, 4, 7>();
       if constexpr (kM == 2) {
-        tiles_.template load<5>(rows_at(b, m + kTileRows), kRowBytes);
-        tiles_.template add_bf16<2, 5, 6>();
-        tiles_.template add_bf16<3, 5, 7>();
+        tiles_->template load<5>(rows + kTileRows * kRowBytes, kRowBytes);
+        tiles_->template add_bf16<2, 5, 6>();
+        tiles_->template add_bf16<3, 5, 7>();
       }
+      rows += stride * kRowBytes;
       weights += kFloatBlockBytes<DType::kBF16>;
     }
-    auto* const sums = reinterpret_cast<float*>(Base::a_.scratch + kProducts);
-    tiles_.template store<0>(sums, 64);
-    tiles_.template store<1>(sums + kTileProducts, 64);
+    auto* const sums = reinterpret_cast<float*>(Base::a_.scratch);
+    tiles_->template store<0>(sums, 64);
+    tiles_->template store<1>(sums + kTileProducts, 64);
     if constexpr (kM == 2) {
-      tiles_.template store<2>(sums + 2 * kTileProducts, 64);
-      tiles_.template store<3>(sums + 3 * kTileProducts, 64);
+      tiles_->template store<2>(sums + 2 * kTileProducts, 64);
+      tiles_->template store<3>(sums + 3 * kTileProducts, 64);
     }
     for (int i = 0; i < kM * kTileRows; ++i) {
       const float* const from = sums + i / kTileRows * 2 * kTileProducts + i % kTileRows * 16;
@@ -129,13 +95,19 @@ class TileFloatGemm : public FloatGemm<Lanes, DType::kBF16> {
     }
   }
 
-  Tiles tiles_;
-  bool has_tiles_;
+  Tiles* tiles_;
 };
 
 template <class L, class Tiles>
 void tile_float_many(const MatmulArgs& a) noexcept {
-  run_many<TileFloatGemm<L, Tiles>>(a);
+  Tiles tiles;
+  if (a.n_rows < kTileRows || a.rows.halves == nullptr || !tiles.configure(bf16_tiles())) {
+    float_many<L, DType::kBF16>(a);
+    return;
+  }
+  TileFloatGemm<L, Tiles> gemm(a, tiles);
+  run_many(gemm, a);
+  tiles.release();
 }
 
 }  // namespace

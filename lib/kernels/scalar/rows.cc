@@ -68,13 +68,17 @@ bool quantize_row(const QuantizeArgs& args) noexcept {
   return is_finite;
 }
 
-// Places x[k] in its block; the last block is padded with +0.
+// Places x[k] in its block; the last block is padded with +0. `halves`: of values that are bf16.
 template <float (*kConvert)(float)>
 void place_row(const FloatRowArgs& args) noexcept {
   const int64_t n_padded = (args.n + kBlockK - 1) / kBlockK * kBlockK;
   for (int64_t k = 0; k < n_padded; ++k) {
     const int64_t slot = (args.first_block + k / kBlockK) * args.n_rows + args.row;
-    args.out[slot * kBlockK + k % kBlockK] = k < args.n ? kConvert(args.x[k]) : 0.0F;
+    const float placed = k < args.n ? kConvert(args.x[k]) : 0.0F;
+    args.out[slot * kBlockK + k % kBlockK] = placed;
+    if (args.halves != nullptr) {
+      args.halves[slot * kBlockK + k % kBlockK] = f32_to_bf16(placed);
+    }
   }
 }
 

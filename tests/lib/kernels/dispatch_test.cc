@@ -96,6 +96,22 @@ TEST(Dispatch, ImpossibleRequestsAreErrors) {
   EXPECT_EQ(make_dispatch(CpuFeatures(), Isa::kAmx, false, false).isa, Isa::kScalar);
 }
 
+// Integer products of tiles have a second kernel, which another set's table holds; nothing else
+// has.
+TEST(Dispatch, TilesAndVectorsTakeTurns) {
+  const CpuFeatures features = detect_cpu();
+  const Dispatch vnni = make_dispatch(features, Isa::kVnni, false, false);
+  const Dispatch amx = make_dispatch(features, Isa::kAmx, false, false);
+  for (int type = 0; type < kNumDTypes; ++type) {
+    EXPECT_EQ(vnni.table.matmul_many_also[type], nullptr);
+    const bool has_two = amx.table.matmul_many[type] != vnni.table.matmul_many[type] &&
+                         type != static_cast<int>(DType::kBF16);
+    EXPECT_EQ(amx.table.matmul_many_also[type], has_two ? vnni.table.matmul_many[type] : nullptr);
+  }
+  EXPECT_EQ(amx.table.matmul_many_also[static_cast<int>(DType::kQ4_0)] != nullptr,
+            amx.isa == Isa::kAmx);
+}
+
 TEST(Dispatch, NothingIsDisabledOnThisMachine) {
   const Dispatch dispatch = make_dispatch(detect_cpu(), Isa::kAmx, false, true);
   EXPECT_THAT(dispatch.messages, testing::IsEmpty());

@@ -112,6 +112,7 @@ struct Activations {
     q.resize(slots * kBlockK);
     bf16.resize(slots * kBlockK);
     f32.resize(slots * kBlockK);
+    halves.resize(slots * kBlockK);
     d.resize(slots);
     ds.resize(slots);
     sums.resize(slots);
@@ -134,11 +135,12 @@ struct Activations {
                            sums.data(), half_sums.data()});
       scalar.quantize_coarse_row(
           {x.data(), n_cols, row, n_rows, 0, coarse_q.data(), coarse_d.data(), coarse_sums.data()});
-      scalar.round_row_bf16({x.data(), n_cols, row, n_rows, 0, bf16.data()});
+      scalar.round_row_bf16({x.data(), n_cols, row, n_rows, 0, bf16.data(), halves.data()});
       scalar.copy_row_f32({x.data(), n_cols, row, n_rows, 0, f32.data()});
     }
     view = {n_rows,      n_blocks,         q.data(),    d.data(),  ds.data(),
             sums.data(), half_sums.data(), bf16.data(), f32.data()};
+    view.halves = halves.data();
     view.coarse_q = coarse_q.data();
     view.coarse_d = coarse_d.data();
     view.coarse_sums = coarse_sums.data();
@@ -147,6 +149,7 @@ struct Activations {
   std::vector<int8_t> q, coarse_q;
   std::vector<float> d, ds, bf16, f32, coarse_d;
   std::vector<int32_t> sums, half_sums, coarse_sums;
+  std::vector<uint16_t> halves;
   RowsView view;
 };
 
@@ -219,19 +222,9 @@ class MatmulIsaTest : public testing::TestWithParam<DType> {
     }
   }
 
-  // The sets of this CPU and modelled tiles; amx as compiled, caught, in place of a missing one.
   std::vector<IsaTable> make_tables() {
-    std::vector<IsaTable> tables = isa_test::tables_of_this_cpu();
+    std::vector<IsaTable> tables = isa_test::tables_and_caught_tiles(&trap_);
     tables.push_back({"modelled tiles", isa_test::model_tile_table()});
-    const CpuFeatures features = detect_cpu();
-    for (const KernelSet& set : built_sets()) {
-      if (set.isa == Isa::kAmx && features.vnni && !features.amx && TileTrap::kIsPossible) {
-        trap_.emplace();
-        KernelTable table = make_dispatch(features, Isa::kVnni, false, false).table;
-        set.fill(table);
-        tables.push_back({"amx, caught", table});
-      }
-    }
     return tables;
   }
 

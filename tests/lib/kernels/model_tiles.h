@@ -1,5 +1,5 @@
 // The tile instructions of AMX in plain C++, after their description: shapes from the
-// configuration, what a tile does not cover is zero, sums of signed by unsigned bytes, chains of
+// configuration, what a tile does not cover is zero, sums of products of signed bytes, chains of
 // bf16. Called by model_tile_table.h as the Tiles of lanes/tile_gemm.h, and by tile_trap.h. Its
 // twin is lib/kernels/amx/tiles.h.
 #pragma once
@@ -18,6 +18,8 @@ namespace {
 
 class ModelTiles {
  public:
+  static constexpr bool kExist = true;
+
   // False for what the instruction refuses.
   bool configure(const TileConfig& config) {
     config_ = config;
@@ -68,7 +70,8 @@ class ModelTiles {
         for (int k = 0; k < config_.row_bytes[rows] / 4; ++k) {
           for (int i = 0; i < 4; ++i) {
             const auto x = static_cast<int8_t>(tiles_[rows][m][4 * k + i]);
-            total += static_cast<uint32_t>(x * tiles_[codes][k][4 * n + i]);
+            const auto code = static_cast<int8_t>(tiles_[codes][k][4 * n + i]);
+            total += static_cast<uint32_t>(x * code);
           }
         }
         put(sum, m, n, total);

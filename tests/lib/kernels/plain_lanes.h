@@ -156,6 +156,10 @@ struct PlainLanes {
     return map<B>([&](int i) { return static_cast<uint8_t>(a.v[i] & b.v[i]); });
   }
 
+  static B sub_bytes(B a, B b) {
+    return map<B>([&](int i) { return static_cast<uint8_t>(a.v[i] - b.v[i]); });
+  }
+
   static B or_masked(B a, B b, B mask) {
     return map<B>([&](int i) { return static_cast<uint8_t>(a.v[i] | (b.v[i] & mask.v[i])); });
   }

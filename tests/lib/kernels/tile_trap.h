@@ -1,10 +1,15 @@
 // Runs the compiled kernels of amx where the CPU has no tiles: every tile instruction is an illegal
 // one there, and the signal's handler does what it says on ModelTiles. Called by
-// matmul_isa_test.cc.
+// matmul_isa_test.cc, attend_isa_test.cc.
 //
 // Machine code of all of them: C4, two bytes of prefix (inverted bits that extend register numbers,
 // the map 0F38, W = 0; vvvv, L = 0, the pp that stands for 66, F3 or F2), opcode, ModRM.
 #pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lib/kernels/isa_tables.h"
 
 #if defined(__x86_64__)
 
@@ -128,7 +133,7 @@ class TileTrap {
       tiles.load(code.reg, code.at, code.stride);
     } else if (code.opcode == 0x4B && code.prefix == kF3) {
       tiles.store(code.reg, code.at, code.stride);
-    } else if (code.opcode == 0x5E && code.prefix == kF3) {  // tdpbsud
+    } else if (code.opcode == 0x5E && code.prefix == kF2) {  // tdpbssd
       tiles.add_int8(code.reg, code.rm, code.second);
     } else if (code.opcode == 0x5C && code.prefix == kF3) {  // tdpbf16ps
       tiles.add_bf16(code.reg, code.rm, code.second);
@@ -176,3 +181,23 @@ class TileTrap {
 }  // namespace fathom::kernels::isa_test
 
 #endif
+
+namespace fathom::kernels::isa_test {
+
+// The sets of this CPU; amx as compiled, caught as long as the trap lives, in place of a missing
+// one.
+inline std::vector<IsaTable> tables_and_caught_tiles(std::optional<TileTrap>* trap) {
+  std::vector<IsaTable> tables = tables_of_this_cpu();
+  const CpuFeatures features = detect_cpu();
+  for (const KernelSet& set : built_sets()) {
+    if (set.isa == Isa::kAmx && features.vnni && !features.amx && TileTrap::kIsPossible) {
+      trap->emplace();
+      KernelTable table = make_dispatch(features, Isa::kVnni, false, false).table;
+      set.fill(table);
+      tables.push_back({"amx, caught", table});
+    }
+  }
+  return tables;
+}
+
+}  // namespace fathom::kernels::isa_test

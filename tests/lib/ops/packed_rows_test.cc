@@ -57,6 +57,18 @@ TEST(PackedRows, ViewHasTheFormsAndRows) {
   EXPECT_EQ(args.first_block, 2);
 }
 
+// A power of two between the blocks of a row would put them all into the same lines of a cache.
+TEST(PackedRows, BlocksOfManyRowsAreNoPowerOfTwoApart) {
+  Packed packed(512, 64, all_forms());
+  for (const int64_t n_rows : {32, 64, 256, 512}) {
+    packed.rows.resize(n_rows);
+    const kernels::RowsView view = packed.rows.view();
+    EXPECT_GE(view.n_rows, n_rows);
+    EXPECT_EQ(view.n_rows / 16 % 2, 1);
+    EXPECT_EQ(packed.rows.quantize_args(0, 0).n_rows, view.n_rows);
+  }
+}
+
 // Block b of row r stands at [b][r]: many rows of one block are contiguous.
 TEST(PackedRows, BlocksComeBeforeRows) {
   Rig rig(1);

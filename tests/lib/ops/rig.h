@@ -241,10 +241,17 @@ inline bool same_packed(const PackedRows& a, const PackedRows& b) {
   if (x.n_rows != y.n_rows || x.n_blocks != y.n_blocks) {
     return false;
   }
-  const auto n = static_cast<size_t>(x.n_rows * x.n_blocks);
+  const auto n = static_cast<size_t>(a.n_rows());
+  const auto stride = static_cast<size_t>(x.n_rows);
   const auto same = [&](const void* p, const void* q, size_t bytes) {
-    return (p == nullptr) == (q == nullptr) &&
-           (p == nullptr || n == 0 || std::memcmp(p, q, n * bytes) == 0);
+    bool is_same = (p == nullptr) == (q == nullptr) && a.n_rows() == b.n_rows();
+    for (size_t block = 0; p != nullptr && n > 0 && block < static_cast<size_t>(x.n_blocks);
+         ++block) {
+      const size_t at = block * stride * bytes;
+      is_same = is_same && std::memcmp(static_cast<const char*>(p) + at,
+                                       static_cast<const char*>(q) + at, n * bytes) == 0;
+    }
+    return is_same;
   };
   return same(x.q, y.q, 32) && same(x.d, y.d, 4) && same(x.ds, y.ds, 4) &&
          same(x.sums, y.sums, 4) && same(x.half_sums, y.half_sums, 8) &&
