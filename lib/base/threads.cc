@@ -33,8 +33,12 @@ struct alignas(64) WorkerCount {
   std::atomic<uint64_t> claimed{0};
 };
 
-// A job's number stands in the upper half of `ticket`, the next unit to claim in the lower half:
-// a worker that wakes late can never take a unit of a job it has not seen.
+// A job's number stands in the upper half of a range's ticket, the next unit to claim in the lower
+// half: a worker that wakes late can never take a unit of a job it has not seen.
+struct alignas(64) Ticket {
+  std::atomic<uint64_t> value{0};
+};
+
 constexpr int kUnitBits = 32;
 constexpr uint64_t kUnitMask = (uint64_t{1} << kUnitBits) - 1;
 
@@ -45,27 +49,41 @@ constexpr uint64_t tag_of(uint32_t job) {
 }  // namespace
 
 struct ThreadPool::State {
-  explicit State(int n) : counts(static_cast<size_t>(n)) {}
+  explicit State(int n) : tickets(static_cast<size_t>(n)), counts(static_cast<size_t>(n)) {}
 
-  alignas(64) std::atomic<uint64_t> ticket{0};
+  std::vector<Ticket> tickets;  // of the ranges of units: one, or one for each worker
   alignas(64) std::atomic<int64_t> remaining{0};
   alignas(64) std::atomic<uint32_t> job{0};  // futex word: changes when a job begins
   std::atomic<uint32_t> sleepers{0};
   std::atomic<bool> stop{false};
   std::atomic<int64_t> n_units{0};
+  std::atomic<int64_t> n_ranges{1};
   std::atomic<const UnitFunction*> function{nullptr};
   std::vector<WorkerCount> counts;
   std::vector<std::thread> threads;
 
-  // Claims and runs units of job `number` until none is left.
+  static int64_t range_start(int64_t range, int64_t units, int64_t ranges) {
+    return units * range / ranges;
+  }
+
+  // Claims and runs units of job `number` until none is left: those of its own range first.
   void work(uint32_t number, int worker) {
+    const int64_t ranges = n_ranges.load(std::memory_order_acquire);
+    for (int64_t i = 0; i < ranges; ++i) {
+      work_on(number, worker, (worker + i) % ranges);
+    }
+  }
+
+  void work_on(uint32_t number, int worker, int64_t range) {
     const uint64_t tag = tag_of(number);
+    std::atomic<uint64_t>& ticket = tickets[static_cast<size_t>(range)].value;
     uint64_t seen = ticket.load(std::memory_order_acquire);
     while ((seen & ~kUnitMask) == tag) {
       const auto unit = static_cast<int64_t>(seen & kUnitMask);
-      // `n_units` and `function` belong to the job that `seen` names as long as the exchange below
-      // succeeds: they change only after the ticket does.
-      const int64_t limit = n_units.load(std::memory_order_acquire);
+      // What follows belongs to the job that `seen` names as long as the exchange below succeeds:
+      // it changes only after the tickets do.
+      const int64_t limit = range_start(range + 1, n_units.load(std::memory_order_acquire),
+                                        n_ranges.load(std::memory_order_acquire));
       const UnitFunction* call = function.load(std::memory_order_acquire);
       if (unit >= limit) {
         return;
@@ -134,6 +152,14 @@ int ThreadPool::n_threads() const {
 }
 
 void ThreadPool::run(int64_t n_units, UnitFunction function) {
+  run_in(n_units, 1, function);
+}
+
+void ThreadPool::run_ranges(int64_t n_units, UnitFunction function) {
+  run_in(n_units, n_threads(), function);
+}
+
+void ThreadPool::run_in(int64_t n_units, int64_t n_ranges, UnitFunction function) {
   State& state = *state_;
   FATHOM_CHECK(n_units < static_cast<int64_t>(kUnitMask));
   if (n_units <= 0) {
@@ -147,12 +173,19 @@ void ThreadPool::run(int64_t n_units, UnitFunction function) {
     return;
   }
   const uint32_t number = state.job.load() + 1;
-  // First the ticket: from here on no late worker of the old job can claim anything.
-  state.ticket.store(tag_of(number) | kUnitMask);
+  // First the tickets: from here on no late worker of the old job can claim anything.
+  for (Ticket& ticket : state.tickets) {
+    ticket.value.store(tag_of(number) | kUnitMask);
+  }
   state.remaining.store(n_units);
   state.function.store(&function);
   state.n_units.store(n_units);
-  state.ticket.store(tag_of(number));
+  state.n_ranges.store(n_ranges);
+  for (int64_t range = 0; range < n_ranges; ++range) {
+    const int64_t first = State::range_start(range, n_units, n_ranges);
+    state.tickets[static_cast<size_t>(range)].value.store(tag_of(number) |
+                                                          static_cast<uint64_t>(first));
+  }
   state.job.store(number);
   if (state.sleepers.load() > 0) {
     state.job.notify_all();

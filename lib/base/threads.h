@@ -39,10 +39,17 @@ class ThreadPool {
   // returns when all are done. Units are claimed in increasing order. `function` must not throw.
   void run(int64_t n_units, UnitFunction function);
 
+  // The same, but that each worker begins with a range of neighbouring units of its own and helps
+  // others out after it: a unit often follows the one before it on the same core, which may have
+  // asked for its memory. Units of a range are claimed in increasing order.
+  void run_ranges(int64_t n_units, UnitFunction function);
+
   // Units claimed by each worker since the pool was made: [n_threads].
   [[nodiscard]] std::vector<uint64_t> claim_counts() const;
 
  private:
+  void run_in(int64_t n_units, int64_t n_ranges, UnitFunction function);
+
   struct State;
   std::unique_ptr<State> state_;
 };

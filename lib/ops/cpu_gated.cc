@@ -109,7 +109,8 @@ float* GatedProduct::wide_at(std::byte* scratch, int64_t block, int64_t i) const
 // of each in turn, which are sorted here.
 void GatedProduct::run_gated(const GatedLinear& linear, int64_t block, Tile tile,
                              int worker) const {
-  float* c = block_of(exec_->scratch(worker));
+  std::byte* const scratch = exec_->scratch(worker);
+  float* c = block_of(scratch);
   const bool joined = are_joined(linear);
   const int n_groups = tile.n_groups;
   if (joined) {
@@ -137,7 +138,8 @@ void GatedProduct::run_gated(const GatedLinear& linear, int64_t block, Tile tile
 
 void GatedProduct::run_plain(const GatedLinear& linear, int64_t first_block, const Tile& tile,
                              int worker) const {
-  float* c = block_of(exec_->scratch(worker));
+  std::byte* const scratch = exec_->scratch(worker);
+  float* c = block_of(scratch);
   multiply(*exec_, linear.up, rows_, tile, {.out = c, .stride = kBlockCols, .worker = worker});
   const int64_t n_blocks = std::min(kPlainBlocks, blocks_of(linear) - first_block);
   for (int64_t i = 0; i < tile.n_rows; ++i) {
@@ -217,7 +219,7 @@ void CpuBackend::gated_linear(const PackedRows& x, const GatedLinear& linear, Pa
   const GatedProduct product(*exec_, x, out, site, stores);
   const RowCut cut = cut_rows(x.n_rows());
   const int64_t n_columns = product.n_column_units(linear);
-  exec_->threads().run(n_columns * cut.n_blocks, [&](int64_t unit, int worker) {
+  run_matrix_units(*exec_, x.n_rows(), n_columns * cut.n_blocks, [&](int64_t unit, int worker) {
     const int64_t first_row = unit / n_columns * cut.per_block;
     const int64_t n_rows = std::min(cut.per_block, x.n_rows() - first_row);
     product.run_unit(linear, unit % n_columns, first_row, n_rows, worker);

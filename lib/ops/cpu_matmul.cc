@@ -174,7 +174,7 @@ class LinearJob {
   // The units of one block of rows come first: its activations stay in L2 while the weights pass.
   void run() const {
     const int64_t n_columns = n_column_units();
-    exec_->threads().run(n_columns * cut_.n_blocks, [&](int64_t unit, int worker) {
+    run_matrix_units(*exec_, n_rows_, n_columns * cut_.n_blocks, [&](int64_t unit, int worker) {
       run_unit(unit % n_columns, unit / n_columns, worker);
     });
   }

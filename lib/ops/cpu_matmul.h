@@ -45,6 +45,17 @@ struct ColumnCut {
 // Units that a job should have at least, where it can.
 int64_t wanted_units(const Exec& exec);
 
+// fn(unit, worker) for every unit of a product. Few rows read every weight once: neighbouring units
+// on one core follow each other in memory, and the kernel asks for the next one at the end of each.
+template <class F>
+void run_matrix_units(const Exec& exec, int64_t n_rows, int64_t n_units, const F& fn) {
+  if (n_rows <= kernels::kFewRows) {
+    exec.threads().run_ranges(n_units, fn);
+  } else {
+    exec.threads().run(n_units, fn);
+  }
+}
+
 // Part of one matrix x part of the rows.
 struct Tile {
   int64_t first_group = 0;

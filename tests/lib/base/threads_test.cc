@@ -34,6 +34,21 @@ TEST_P(ThreadPoolTest, EveryUnitRunsExactlyOnce) {
   }
 }
 
+TEST_P(ThreadPoolTest, RangesRunEveryUnitExactlyOnce) {
+  ThreadPool pool(GetParam());
+  for (int round = 0; round < 50; ++round) {
+    for (const int64_t n_units : {0, 1, 2, 3, 7, 17, 1000}) {
+      std::vector<std::atomic<int>> counts(static_cast<size_t>(n_units));
+      const auto count = [&](int64_t unit, int) { counts[static_cast<size_t>(unit)].fetch_add(1); };
+      pool.run_ranges(n_units, count);
+      pool.run(n_units, count);
+      for (const auto& seen : counts) {
+        ASSERT_EQ(seen.load(), 2);
+      }
+    }
+  }
+}
+
 TEST_P(ThreadPoolTest, ManyShortJobsSeeEachOthersResults) {
   ThreadPool pool(GetParam());
   std::vector<int64_t> values(64, 0);
@@ -63,6 +78,37 @@ TEST_P(ThreadPoolTest, WorkersWakeAfterSleeping) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Counts, ThreadPoolTest, testing::Values(1, 2, 3, 8));
+
+// Two workers that wait for each other begin at the two ends of their ranges.
+TEST(ThreadPool, EveryWorkerBeginsWithItsOwnRange) {
+  ThreadPool pool(2);
+  std::atomic<int> arrived{0};
+  std::vector<std::atomic<int64_t>> first(2);
+  first[0] = first[1] = -1;
+  pool.run_ranges(10, [&](int64_t unit, int worker) {
+    int64_t none = -1;
+    first[static_cast<size_t>(worker)].compare_exchange_strong(none, unit);
+    arrived.fetch_add(1);
+    while (arrived.load() < 2) {
+      std::this_thread::yield();
+    }
+  });
+  EXPECT_EQ(first[0], 0);
+  EXPECT_EQ(first[1], 5);
+}
+
+// A worker without units of its own helps out.
+TEST(ThreadPool, RangesOfASlowWorkerAreTakenOver) {
+  ThreadPool pool(2);
+  std::atomic<int> done{0};
+  pool.run_ranges(10, [&](int64_t unit, int) {
+    while (unit == 0 && done.load() < 9) {
+      std::this_thread::yield();
+    }
+    done.fetch_add(1);
+  });
+  EXPECT_EQ(done, 10);
+}
 
 // A unit that waits for another worker's unit ends only if two workers run at the same time.
 TEST(ThreadPool, WorkersRunAtTheSameTime) {
