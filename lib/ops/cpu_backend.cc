@@ -108,9 +108,18 @@ DType type_of(const RowForms& forms) {
   return forms.has(RowForm::kBf16) ? DType::kBF16 : DType::kF32;
 }
 
-bool pack_row(const kernels::KernelTable& table, const float* x, int64_t n, int64_t row,
-              int64_t first_block, PackedRows& out) {
-  FATHOM_DCHECK(first_block * quant::kBlockK + n <= out.n_cols());
+namespace {
+
+// Packs x [n] in every form of `out`; place(args) says where it goes.
+template <class Place>
+bool pack_all(const kernels::KernelTable& table, const float* x, int64_t n, int64_t row,
+              int64_t first_block, PackedRows& out, const Place& place) {
+  const auto placed = [&](auto args) {
+    args.x = x;
+    args.n = n;
+    place(args);
+    return args;
+  };
   bool finite = true;
   if (out.is_coarse(row)) {
     constexpr int64_t kBlocks = quant::kCoarseK / quant::kBlockK;
@@ -120,24 +129,34 @@ bool pack_row(const kernels::KernelTable& table, const float* x, int64_t n, int6
     args.n = n;
     finite = table.quantize_coarse_row(args);
   } else if (out.forms().has(RowForm::kInt8)) {
-    kernels::QuantizeArgs args = out.quantize_args(row, first_block);
-    args.x = x;
-    args.n = n;
-    finite = table.quantize_row(args);
+    finite = table.quantize_row(placed(out.quantize_args(row, first_block)));
   }
   if (out.forms().has(RowForm::kBf16)) {
-    kernels::FloatRowArgs args = out.bf16_args(row, first_block);
-    args.x = x;
-    args.n = n;
-    table.round_row_bf16(args);
+    table.round_row_bf16(placed(out.bf16_args(row, first_block)));
   }
   if (out.forms().has(RowForm::kF32)) {
-    kernels::FloatRowArgs args = out.f32_args(row, first_block);
-    args.x = x;
-    args.n = n;
-    table.copy_row_f32(args);
+    table.copy_row_f32(placed(out.f32_args(row, first_block)));
   }
   return finite;
+}
+
+}  // namespace
+
+bool pack_row(const kernels::KernelTable& table, const float* x, int64_t n, int64_t row,
+              int64_t first_block, PackedRows& out) {
+  FATHOM_DCHECK(first_block * quant::kBlockK + n <= out.n_cols());
+  return pack_all(table, x, n, row, first_block, out, [](auto&) {});
+}
+
+bool pack_block(const kernels::KernelTable& table, const float* x, int64_t n_rows,
+                int64_t first_row, int64_t block, PackedRows& out) {
+  FATHOM_DCHECK((block + 1) * quant::kBlockK <= out.n_cols() && !out.has_coarse_rows());
+  // As one long row whose blocks lie side by side.
+  return pack_all(table, x, n_rows * quant::kBlockK, first_row, block, out, [](auto& args) {
+    args.first_block = args.first_block * args.n_rows + args.row;
+    args.n_rows = 1;
+    args.row = 0;
+  });
 }
 
 }  // namespace fathom::ops

@@ -33,6 +33,15 @@ bool are_joined(const GatedLinear& linear) {
          linear.gate.group_stride_bytes == 2 * bytes && linear.up.group_stride_bytes == 2 * bytes;
 }
 
+// Adds the bias of one block, which may be null, to rows [n_rows][32].
+void add_to_rows(const kernels::KernelTable& table, const float* bias, int64_t first,
+                 int64_t n_rows, float* rows) {
+  for (int64_t i = 0; bias != nullptr && i < n_rows; ++i) {
+    float* const row = rows + i * kGatedCols;
+    table.add(row, bias + first, kGatedCols, row);
+  }
+}
+
 }  // namespace
 
 void apply_hidden(const kernels::KernelTable& table, const HiddenActivation& hidden,
@@ -89,7 +98,11 @@ void GatedProduct::run_part(const GatedLinear& linear, int64_t first_block, cons
   tile.first_group = first_block * kGatedGroups;
   tile.n_groups =
       static_cast<int>(std::min<int64_t>(n_groups, linear.up.n_groups() - tile.first_group));
-  if (gated) {
+  const bool whole = (first_block + 1) * kGatedCols <= linear.up.n_rows;
+  const bool at_once = whole && tile.n_rows > kernels::kFewRows && watched_.hidden == nullptr;
+  if (gated && at_once && !out_->has_coarse_rows()) {
+    run_gated_rows(linear, first_block, tile, worker);
+  } else if (gated) {
     run_gated(linear, first_block, tile, worker);
   } else {
     run_plain(linear, first_block, tile, worker);
@@ -133,6 +146,27 @@ void GatedProduct::run_gated(const GatedLinear& linear, int64_t block, Tile tile
     }
     float* up_row = joined && n_groups == 1 ? row + kGroupRows : row + kGatedCols;
     finish_row(linear, block, tile.first_row + i, row, up_row, wide_at(scratch, block, i));
+  }
+}
+
+// Many rows of one whole block, gate and up apart: [rows][32] each, as the block's packed rows lie,
+// so that all of them take one call of the activation and one of the packing.
+void GatedProduct::run_gated_rows(const GatedLinear& linear, int64_t block, const Tile& tile,
+                                  int worker) const {
+  const auto& table = exec_->kernels();
+  float* const gate = block_of(exec_->scratch(worker));
+  float* const up = gate + kMaxBlockRows * kGatedCols;
+  float* const hidden = up + kMaxBlockRows * kGatedCols;
+  multiply(*exec_, linear.gate, rows_, tile, {.out = gate, .stride = kGatedCols, .worker = worker});
+  multiply(*exec_, linear.up, rows_, tile, {.out = up, .stride = kGatedCols, .worker = worker});
+  add_to_rows(table, linear.gate_bias, block * kGatedCols, tile.n_rows, gate);
+  add_to_rows(table, linear.up_bias, block * kGatedCols, tile.n_rows, up);
+  apply_hidden(table, linear.hidden, gate, up, tile.n_rows * kGatedCols, hidden);
+  if (pack_block(table, hidden, tile.n_rows, tile.first_row, block, *out_)) {
+    return;
+  }
+  for (int64_t i = 0; i < tile.n_rows; ++i) {
+    pack(hidden + i * kGatedCols, kGatedCols, tile.first_row + i, block);
   }
 }
 

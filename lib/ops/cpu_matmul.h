@@ -17,7 +17,7 @@ inline constexpr int64_t kBlockCols = int64_t{kTileGroups} * quant::kGroupRows;
 
 static_assert(kKernelScratchBytes >= kernels::kMatmulScratchBytes);
 static_assert(kWorkerScratchBytes >=
-              kKernelScratchBytes + kMaxBlockRows * kBlockCols * sizeof(float));
+              kKernelScratchBytes + 2 * kMaxBlockRows * kBlockCols * sizeof(float));
 
 // How a run of rows is cut: `n_blocks` blocks of `per_block` rows, the last may be shorter.
 struct RowCut {
@@ -71,7 +71,8 @@ struct Target {
   int worker = 0;
 };
 
-// The C block behind the kernel's part of a worker's scratch: [kMaxBlockRows][kBlockCols].
+// The C block behind the kernel's part of a worker's scratch: [kMaxBlockRows][kBlockCols], and room
+// for one more.
 inline float* block_of(std::byte* scratch) {
   return reinterpret_cast<float*>(scratch + kKernelScratchBytes);
 }
@@ -138,6 +139,7 @@ class GatedProduct {
   void run_part(const GatedLinear& linear, int64_t first_block, const Tile& rows, int worker) const;
   void run_wide(const GatedLinear& linear, int64_t column_unit, const Tile& rows, int worker) const;
   void run_gated(const GatedLinear& linear, int64_t block, Tile tile, int worker) const;
+  void run_gated_rows(const GatedLinear& linear, int64_t block, const Tile& tile, int worker) const;
   void run_plain(const GatedLinear& linear, int64_t first_block, const Tile& tile,
                  int worker) const;
   void finish_row(const GatedLinear& linear, int64_t block, int64_t row, float* gate_row,

@@ -92,6 +92,11 @@ DType type_of(const RowForms& forms);
 bool pack_row(const kernels::KernelTable& table, const float* x, int64_t n, int64_t row,
               int64_t first_block, PackedRows& out);
 
+// The same for one block of rows first_row .. + n_rows - 1, whose values x [n_rows][32] are all
+// there: in a block, packed rows follow each other. Not for coarse rows.
+bool pack_block(const kernels::KernelTable& table, const float* x, int64_t n_rows,
+                int64_t first_row, int64_t block, PackedRows& out);
+
 // Dense rows for the observer's eyes; they exist only while somebody watches.
 class WatchedRows {
  public:
