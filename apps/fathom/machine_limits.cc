@@ -39,7 +39,6 @@ uint64_t read_piece(const std::byte* piece, size_t n_bytes, int streams) {
   return sum[0] ^ sum[1];
 }
 
-constexpr int64_t kSteps = 1 << 16;
 constexpr int kRounds = 8;
 
 }  // namespace
@@ -82,9 +81,9 @@ double run_peak(ThreadPool& threads, const PeakLoop& loop) {
     std::atomic<uint64_t> seen{0};
     const auto start = std::chrono::steady_clock::now();
     threads.run(n_units, [&](int64_t unit, int) {
-      seen += loop.run(kSteps, 0x0102030401020304 + static_cast<uint64_t>(unit));
+      seen += loop.run(loop.n_steps, 0x0102030401020304 + static_cast<uint64_t>(unit));
     });
-    best = std::max(best, static_cast<double>(n_units) * static_cast<double>(kSteps) *
+    best = std::max(best, static_cast<double>(n_units) * static_cast<double>(loop.n_steps) *
                               loop.ops_per_step / seconds_since(start));
   }
   return best;

@@ -170,6 +170,7 @@ class Tiles {
 };
 
 constexpr double kTileOps = 4 * 16 * 16 * 64 * 2.0;
+constexpr int64_t kTileSteps = int64_t{1} << 13;
 
 uint64_t tile_loop(int64_t steps, uint64_t seed) {
   Tiles tiles(seed);
@@ -312,7 +313,7 @@ uint64_t plain_float_loop(int64_t steps, uint64_t seed) {
 
 PeakLoop int8_loop(Isa isa) {
   if (isa >= Isa::kAmx) {
-    return {tile_loop, kTileOps};
+    return {tile_loop, kTileOps, kTileSteps};
   }
   if (isa >= Isa::kVnni) {
     return {vnni_loop, kChains * 64 * 2.0};
@@ -322,7 +323,7 @@ PeakLoop int8_loop(Isa isa) {
 }
 
 PeakLoop fed_tile_loop() {
-  return {fed_loop, kTileOps};
+  return {fed_loop, kTileOps, kTileSteps};
 }
 
 PeakLoop float_loop(Isa isa) {

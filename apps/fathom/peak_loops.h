@@ -12,6 +12,7 @@ namespace fathom::app {
 struct PeakLoop {
   uint64_t (*run)(int64_t steps, uint64_t seed);
   double ops_per_step;
+  int64_t n_steps = int64_t{1} << 16;  // of a call: some tenths of a millisecond
 };
 
 // With the instructions that the integer kernels of `isa`, which this CPU must have, multiply by:

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -42,16 +44,59 @@ bool Engine::end_faulty_sequence() {
 }
 
 void Engine::advance() {
+  draw_tokens();
   int64_t logit_row = 0;
-  for (const BatchShare& share : shares_) {
-    advance(share, {logits_.row(logit_row), share.n_logits, logits_.n_cols, logits_.stride});
-    logit_row += share.n_logits;
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    const int64_t n_logits = shares_[i].n_logits;
+    advance(i, {logits_.row(logit_row), n_logits, logits_.n_cols, logits_.stride});
+    logit_row += n_logits;
   }
+}
+
+// All sequences draw side by side: what one draws depends on its own tokens and logits alone.
+void Engine::draw_tokens() {
+  const PhaseTimer timer(phase_, StepPhase::kSample, stats_.sample_s);
+  drawn_.assign(shares_.size(), std::nullopt);
+  std::vector<std::pair<size_t, int64_t>> jobs;  // shares that complete, and their last logits
+  int64_t logit_row = 0;
+  for (size_t i = 0; i < shares_.size(); ++i) {
+    logit_row += shares_[i].n_logits;
+    if (shares_[i].completes) {
+      jobs.emplace_back(i, logit_row - 1);
+    }
+  }
+  std::mutex failure_lock;
+  std::exception_ptr failure;
+  model_->run_units(std::ssize(jobs), [&](int64_t job, int) {
+    const auto [share, row] = jobs[static_cast<size_t>(job)];
+    try {
+      drawn_[share] = draw_token(*shares_[share].sequence,
+                                 {logits_.row(row), static_cast<size_t>(logits_.n_cols)});
+    } catch (...) {
+      const std::lock_guard guard(failure_lock);
+      failure = std::current_exception();
+    }
+  });
+  if (failure) {
+    std::rethrow_exception(failure);
+  }
+}
+
+sample::Sampled Engine::draw_token(Sequence& sequence, std::span<const float> logits) {
+  const Request& request = sequence.request();
+  const std::vector<int32_t> none;
+  const bool may_end = sequence.n_generated() >= request.min_tokens;
+  return sequence.sampler().sample(logits, {.history = sequence.history(),
+                                            .n_prompt = sequence.n_prompt(),
+                                            .position = std::ssize(sequence.history()),
+                                            .choice = request.choice,
+                                            .masked = may_end ? none : request.end_tokens});
 }
 
 // What a share's rows have brought: pages to offer, log probabilities of the prompt, a token.
 // `logits`: of the share's last rows.
-void Engine::advance(const BatchShare& share, const ops::Rows& logits) {
+void Engine::advance(size_t share_index, const ops::Rows& logits) {
+  const BatchShare& share = shares_[share_index];
   Sequence& sequence = *share.sequence;
   const int64_t before = sequence.num_computed;
   sequence.num_computed += share.n_rows;
@@ -73,33 +118,28 @@ void Engine::advance(const BatchShare& share, const ops::Rows& logits) {
     keeper_.keep(sequence);  // others with the same beginning need not wait for the answer
   }
   if (share.completes) {
-    publish_all(sequence, {logits.row(share.n_logits - 1), static_cast<size_t>(logits.n_cols)});
+    publish_all(share_index, {logits.row(share.n_logits - 1), static_cast<size_t>(logits.n_cols)});
   }
 }
 
 // The token of a sequence, and where its prompt is complete, the first ones of those that follow.
-void Engine::publish_all(Sequence& sequence, std::span<const float> logits) {
+void Engine::publish_all(size_t share_index, std::span<const float> logits) {
+  Sequence& sequence = *shares_[share_index].sequence;
   const std::vector<Sequence*> forked = roster_.fork(sequence, now());
-  publish(sequence, logits);
+  publish(sequence, *drawn_[share_index]);
   for (Sequence* follower : forked) {
-    publish(*follower, logits);
+    sample::Sampled sampled;
+    {
+      const PhaseTimer timer(phase_, StepPhase::kSample, stats_.sample_s);
+      sampled = draw_token(*follower, logits);
+    }
+    publish(*follower, sampled);
   }
 }
 
-void Engine::publish(Sequence& sequence, std::span<const float> logits) {
+void Engine::publish(Sequence& sequence, const sample::Sampled& sampled) {
   const Request& request = sequence.request();
   const Clock::time_point drawn = now();
-  sample::Sampled sampled;
-  {
-    const PhaseTimer timer(phase_, StepPhase::kSample, stats_.sample_s);
-    const bool may_end = sequence.n_generated() >= request.min_tokens;
-    const std::vector<int32_t> none;
-    sampled = sequence.sampler().sample(logits, {.history = sequence.history(),
-                                                 .n_prompt = sequence.n_prompt(),
-                                                 .position = std::ssize(sequence.history()),
-                                                 .choice = request.choice,
-                                                 .masked = may_end ? none : request.end_tokens});
-  }
   const bool is_first = sequence.n_generated() == 0;
   if (is_first) {
     sequence.first_token = drawn;

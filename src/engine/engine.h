@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -125,9 +126,12 @@ class Engine {
   void choose_rows();
   bool secure(BatchShare share);
   void advance();
-  void advance(const BatchShare& share, const ops::Rows& logits);
-  void publish_all(Sequence& sequence, std::span<const float> logits);
-  void publish(Sequence& sequence, std::span<const float> logits);
+  void draw_tokens();
+  [[nodiscard]] static sample::Sampled draw_token(Sequence& sequence,
+                                                  std::span<const float> logits);
+  void advance(size_t share_index, const ops::Rows& logits);
+  void publish_all(size_t share_index, std::span<const float> logits);
+  void publish(Sequence& sequence, const sample::Sampled& sampled);
   void finish(Sequence& sequence, FinishReason reason, std::string_view message);
   bool end_faulty_sequence();
 
@@ -140,7 +144,8 @@ class Engine {
   PageKeeper keeper_;
   Roster roster_;
   std::unique_ptr<Batch> batch_;
-  std::vector<BatchShare> shares_;  // of the step at hand
+  std::vector<BatchShare> shares_;                     // of the step at hand
+  std::vector<std::optional<sample::Sampled>> drawn_;  // of each share that completes
   RequestId next_id_ = 1;
   EngineStats stats_;  // counters and times; the rest is filled in by stats()
   std::atomic<StepPhase> phase_ = StepPhase::kIdle;

@@ -13,6 +13,10 @@ std::optional<ops::NumericFault> LoadedStepModel::take_fault() {
   return exec_->take_fault();
 }
 
+void LoadedStepModel::run_units(int64_t n, UnitFunction function) {
+  exec_->threads().run(n, function);
+}
+
 int64_t LoadedStepModel::n_vocab() const {
   return model_->config().n_vocab;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/threads.h"
 #include "model/model.h"
 #include "model/step_input.h"
 #include "ops/exec.h"
@@ -22,6 +23,13 @@ class StepModel {
 
   // The NaN or infinity that the last forward pass met first, if any; its row is one of the batch.
   virtual std::optional<ops::NumericFault> take_fault() = 0;
+
+  // Calls function(i, worker) for every i in [0, n), possibly side by side; it must not throw.
+  virtual void run_units(int64_t n, UnitFunction function) {
+    for (int64_t i = 0; i < n; ++i) {
+      function(i, 0);
+    }
+  }
 
   // The four below are fixed and may be asked from any thread.
   [[nodiscard]] virtual int64_t n_vocab() const = 0;
@@ -42,6 +50,7 @@ class LoadedStepModel final : public StepModel {
 
   void forward(const model::StepInput& input, const ops::Rows& logits) override;
   std::optional<ops::NumericFault> take_fault() override;
+  void run_units(int64_t n, UnitFunction function) override;
   [[nodiscard]] int64_t n_vocab() const override;
   [[nodiscard]] model::StepLimits limits() const override;
   [[nodiscard]] bool allows_more_than(int64_t context) const override;

@@ -260,6 +260,7 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
         tile += W::tile_bytes(nb);
       }
     }
+    ask_for_next(first_group + kVectors);
   }
 
  protected:
@@ -275,6 +276,24 @@ class IntGemm : public PanelProduct<typename W::L, Dot, W::kGroupsOfBlock, W::kH
   using Product::sums_;
 
  private:
+  // Prefetches the panel that comes behind this one: of the segment, of the next one, or of the
+  // groups that follow the call's.
+  void ask_for_next(int group) const noexcept {
+    constexpr int kBytes = kSegmentBlocks / kTileBlocks * W::tile_bytes(kTileBlocks);
+    int64_t block = block_;
+    if (group >= a_->n_groups) {
+      block += kSegmentBlocks;
+      const bool is_last = block * quant::kBlockK >= a_->n_cols;
+      block = is_last ? 0 : block;
+      group = is_last ? a_->n_groups : 0;
+    }
+    for (int n = 0; n < kVectors; ++n) {
+      prefetch_lines_l2(a_->weights + (group + n) * a_->group_stride_bytes +
+                            block / kTileBlocks * W::tile_bytes(kTileBlocks),
+                        kBytes);
+    }
+  }
+
   void widen(const std::byte* tile, int nb, int first_block, int n) noexcept {
     const typename W::Tile t(tile, nb);
     for (int b = 0; b < nb; ++b) {
