@@ -98,8 +98,9 @@ struct Activations {
     sums.assign(slots, 32);
     half_sums.assign(slots * 2, 16);
     d.assign(slots, 0.01F);
-    view = {n_rows,      kCols / kBlockK,  q.data(),      d.data(),      d.data(),
-            sums.data(), half_sums.data(), floats.data(), floats.data(), halves.data()};
+    view = {n_rows,      kCols / kBlockK,  q.data(),      d.data(),     d.data(),
+            sums.data(), half_sums.data(), floats.data(), floats.data()};
+    view.halves = halves.data();
   }
 
   std::vector<int8_t> q;

@@ -193,7 +193,7 @@ kernels::CoarseRowArgs PackedRows::coarse_args(int64_t row, int64_t first_block)
   FATHOM_DCHECK(row >= 0 && row < n_rows_ && first_block >= 0);
   kernels::CoarseRowArgs args;
   args.row = row;
-  args.n_rows = n_rows_;
+  args.n_rows = stride_of(n_rows_);
   args.first_block = first_block;
   args.q = coarse_q_;
   args.d = coarse_d_;

@@ -58,6 +58,12 @@ class HardwareTiles {
     asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kRows), "i"(kCodes));
   }
 
+  // The same by unsigned codes.
+  template <int kSum, int kRows, int kCodes>
+  void add_int8_u8() {
+    asm volatile("tdpbsud %%tmm%c2, %%tmm%c1, %%tmm%c0" : : "i"(kSum), "i"(kRows), "i"(kCodes));
+  }
+
   // sum[m][n] += (even + odd), two fma chains from +0 over pairs of bf16: rows[m][2k], rows[m][2k +
   // 1] times weights[k][2n], weights[k][2n + 1].
   template <int kSum, int kRows, int kWeights>

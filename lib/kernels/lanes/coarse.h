@@ -286,7 +286,8 @@ class CoarseGemm : public CoarseProduct<typename W::L, Dot, kWidth, kBlockRows> 
 
 template <class W, class Dot>
 void coarse(const MatmulArgs& a) noexcept {
-  run_many<CoarseGemm<W, Dot, W::L::kVectors, Dot::kRows>>(a);
+  CoarseGemm<W, Dot, W::L::kVectors, Dot::kRows> gemm(a);
+  run_many(gemm, a);
 }
 
 // Row `a.row` of the coarse form.
@@ -315,13 +316,12 @@ bool quantize_coarse_block(const CoarseRowArgs& a, int64_t k, int n) noexcept {
   for (int at = 0; at < n; at += quant::kCoarseStepK) {
     const int64_t step = block * kCoarseSteps + at / quant::kCoarseStepK;
     int8_t* const q = a.q + (step * a.n_rows + a.row) * quant::kCoarseStepK;
-    for (int i = 0; i < quant::kCoarseStepK; i += 16) {
-      const auto x = usable ? part(at + i) : L::zero();
-      L::store_i8(q + i, L::to_int(L::mul(x, inverse)));
-    }
     for (int i = 0; i < quant::kCoarseStepK; i += quant::kBlockK) {
+      const auto low = usable ? part(at + i) : L::zero();
+      const auto high = usable ? part(at + i + 16) : L::zero();
       int32_t half_sums[2];
-      L::sum_codes(q + i, half_sums);
+      L::store_codes(q + i, L::to_int(L::mul(low, inverse)), L::to_int(L::mul(high, inverse)),
+                     half_sums);
       sum += half_sums[0] + half_sums[1];
     }
   }

@@ -61,7 +61,7 @@ template <int kPair, class Product, class Tiles>
     constexpr int kN = decltype(vector)::value;
     constexpr int kCodesTile = 6 + kN % 2;
     tiles.template load<kCodesTile>(product.codes_at(s, kN), kCoarseWidth * 64);
-    tiles.template add_int8<kN, kRowsTile, kCodesTile>();
+    tiles.template add_int8_u8<kN, kRowsTile, kCodesTile>();
   });
 }
 
@@ -119,37 +119,31 @@ class TileCoarse : public CoarseGemm<W, Dot, kCoarseWidth, 3> {
  public:
   static constexpr int kScratchUsed = kRing + kCoarseRingBytes;
 
-  // The thread's tiles are in use as long as this lives.
-  explicit TileCoarse(const MatmulArgs& a)
-      : Base(a), has_tiles_(a.n_rows >= kTileRows && tiles_.configure(coarse_tiles())) {}
+  // Without tiles: null.
+  TileCoarse(const MatmulArgs& a, Tiles* tiles) : Base(a), tiles_(tiles) {}
 
-  TileCoarse(const TileCoarse&) = delete;
-  TileCoarse& operator=(const TileCoarse&) = delete;
-
-  ~TileCoarse() {
-    if (has_tiles_) {
-      tiles_.release();
-    }
-  }
-
-  // Returns how many rows of the chunk it did.
-  int add_tiles(int n_rows, bool is_first, float* c) noexcept {
-    const int n_tile_rows = has_tiles_ ? n_rows / kTileRows * kTileRows : 0;
+  void add_all_rows(int n_rows, bool is_first, float* c) noexcept {
+    const int n_tile_rows = tiles_ == nullptr ? 0 : n_rows / kTileRows * kTileRows;
     if (n_tile_rows > 0) {
-      add_coarse_tile_rows(static_cast<const typename Base::Product&>(*this), tiles_, n_tile_rows,
+      add_coarse_tile_rows(static_cast<const typename Base::Product&>(*this), *tiles_, n_tile_rows,
                            is_first, reinterpret_cast<int32_t*>(Base::a_.scratch + kRing), c);
     }
-    return n_tile_rows;
+    add_rows_from(*this, n_tile_rows, n_rows, is_first, c);
   }
 
  private:
-  Tiles tiles_;
-  bool has_tiles_;
+  Tiles* tiles_;
 };
 
 template <class W, class Dot, class Tiles>
 void tile_coarse(const MatmulArgs& a) noexcept {
-  run_many<TileCoarse<W, Dot, Tiles>>(a);
+  Tiles tiles;
+  const bool has_tiles = a.n_rows >= kTileRows && tiles.configure(coarse_tiles());
+  TileCoarse<W, Dot, Tiles> gemm(a, has_tiles ? &tiles : nullptr);
+  run_many(gemm, a);
+  if (has_tiles) {
+    tiles.release();
+  }
 }
 
 }  // namespace

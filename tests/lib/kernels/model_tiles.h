@@ -1,5 +1,5 @@
 // The tile instructions of AMX in plain C++, after their description: shapes from the
-// configuration, what a tile does not cover is zero, sums of products of signed bytes, chains of
+// configuration, what a tile does not cover is zero, sums of products of bytes, chains of
 // bf16. Called by model_tile_table.h as the Tiles of lanes/tile_gemm.h, and by tile_trap.h. Its
 // twin is lib/kernels/amx/tiles.h.
 #pragma once
@@ -62,6 +62,7 @@ class ModelTiles {
   }
 
   // sum[m][n] += rows[m][4k + i] * codes[k][4n + i]
+  template <class Code>
   void add_int8(int sum, int rows, int codes) {
     check_shapes(sum, rows, codes);
     for (int m = 0; m < config_.rows[sum]; ++m) {
@@ -70,7 +71,7 @@ class ModelTiles {
         for (int k = 0; k < config_.row_bytes[rows] / 4; ++k) {
           for (int i = 0; i < 4; ++i) {
             const auto x = static_cast<int8_t>(tiles_[rows][m][4 * k + i]);
-            const auto code = static_cast<int8_t>(tiles_[codes][k][4 * n + i]);
+            const auto code = static_cast<Code>(tiles_[codes][k][4 * n + i]);
             total += static_cast<uint32_t>(x * code);
           }
         }
@@ -114,7 +115,12 @@ class ModelTiles {
 
   template <int kSum, int kRows, int kCodes>
   void add_int8() {
-    add_int8(kSum, kRows, kCodes);
+    add_int8<int8_t>(kSum, kRows, kCodes);
+  }
+
+  template <int kSum, int kRows, int kCodes>
+  void add_int8_u8() {
+    add_int8<uint8_t>(kSum, kRows, kCodes);
   }
 
   template <int kSum, int kRows, int kWeights>

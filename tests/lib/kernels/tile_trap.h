@@ -134,7 +134,9 @@ class TileTrap {
     } else if (code.opcode == 0x4B && code.prefix == kF3) {
       tiles.store(code.reg, code.at, code.stride);
     } else if (code.opcode == 0x5E && code.prefix == kF2) {  // tdpbssd
-      tiles.add_int8(code.reg, code.rm, code.second);
+      tiles.add_int8<int8_t>(code.reg, code.rm, code.second);
+    } else if (code.opcode == 0x5E && code.prefix == kF3) {  // tdpbsud
+      tiles.add_int8<uint8_t>(code.reg, code.rm, code.second);
     } else if (code.opcode == 0x5C && code.prefix == kF3) {  // tdpbf16ps
       tiles.add_bf16(code.reg, code.rm, code.second);
     } else {
