@@ -19,8 +19,6 @@ namespace {
 // an illegal instruction.
 class HardwareTiles {
  public:
-  static constexpr bool kExist = true;
-
   // Sets the shapes of the tiles and reads them back; false: they differ, and nothing may be
   // multiplied. Until release() the thread's tiles are saved at every switch.
   [[gnu::noinline]] bool configure(const TileConfig& config) noexcept {

@@ -18,8 +18,6 @@
 namespace fathom::kernels {
 namespace {
 
-inline constexpr int kAttendMaxRows = 64;
-inline constexpr int kAttendMaxDim = 576;
 inline constexpr int kTokenVectors = kPageTokens / 16;
 inline constexpr int kFewAttendRows = 8;  // decode: memory-bound, ask for the next page
 
@@ -28,8 +26,7 @@ class AttendSpan {
   using F = typename L::F;
   static constexpr bool kIsBf16 = kPage == PageType::kBF16;
   static constexpr bool kIsInt8 = kPage == PageType::kInt8;
-  static constexpr bool kHasTiles = kIsBf16 && Tiles::kExist;
-  static constexpr int kTileRowsMost = kAttendMaxRows + (kHasTiles ? kTileRows : 0);
+  using Matrix = TileAttend<L, Tiles>;
   static constexpr int kStepDims = kIsBf16 ? 2 : 1;  // dims (K) or tokens (V) in a weight vector
   static constexpr int kRows = L::kFloatRows;
 
@@ -43,13 +40,10 @@ class AttendSpan {
   // In args.scratch.
   struct Scratch {
     // scores, then probabilities, of active rows
-    alignas(64) float p[kTileRowsMost][kPageTokens];
+    alignas(64) float p[kAttendMaxRows + Matrix::kPaddingRows][kPageTokens];
     alignas(64) float o[kAttendMaxRows * kAttendMaxDim];
     alignas(64) float q[kAttendMaxRows * (kAttendMaxDim + 2)];  // odd head_dim: rows padded to even
-    // for tiles, as bf16
-    alignas(64) std::byte q_halves[kHasTiles ? kTileRowsMost * kAttendMaxDim * 2 : 1];
-    alignas(64) std::byte p_halves[kHasTiles ? kTileRowsMost * kPageTokens * 2 : 1];
-    alignas(64) float products[kHasTiles ? 4 * kTileProducts : 1];
+    typename Matrix::Scratch matrix;
     alignas(64) std::byte v_tail[kPageTokens / kStepDims * 64];          // last dims when not 16
     alignas(64) float panel[kIsInt8 ? kAttendMaxDim * kPageTokens : 1];  // widened K or V
     float correction[kAttendMaxRows];  // m - m' of active rows, then its exp
@@ -67,12 +61,10 @@ class AttendSpan {
         value_dims_(padded_dims(kPage, a.value_dim)),
         dim_vectors_((a.value_dim + 15) / 16),
         q_(a.q),
-        q_stride_(a.q_stride) {}
+        q_stride_(a.q_stride),
+        matrix_(a, s_.matrix) {}
 
   [[gnu::flatten]] void run() noexcept {
-    if constexpr (kHasTiles) {
-      begin_tiles();
-    }
     pad_queries();
     for (int r = 0; r < a_.n_rows; ++r) {
       a_.m[r] = kAttendMaxStart;
@@ -85,11 +77,6 @@ class AttendSpan {
       find_active(page);
       if (n_active_ > 0) {
         attend_page(page);
-      }
-    }
-    if constexpr (kHasTiles) {
-      if (uses_tiles_) {
-        tiles_.release();
       }
     }
     for (int r = 0; r < a_.n_rows; ++r) {
@@ -142,7 +129,7 @@ class AttendSpan {
     if constexpr (kIsInt8) {
       int8_scores(a_.k[page], next_k);
     } else if (takes_tiles()) {
-      tile_scores(a_.k[page]);
+      matrix_.scores(s_.active[0].row, n_active_, a_.k[page], s_.p);
     } else {
       for (int i = 0; i < n_active_; i += kRows) {
         with_constant<kRows>(n_active_ - i < kRows ? n_active_ - i : kRows, [&](auto rows) {
@@ -165,7 +152,7 @@ class AttendSpan {
       return;
     }
     if (takes_tiles()) {
-      tile_values(a_.v[page]);
+      matrix_.values(n_active_, s_.p, a_.v[page], s_.correction, o_of(s_.active[0].row));
       return;
     }
     copy_tail(a_.v[page]);
@@ -359,55 +346,9 @@ class AttendSpan {
     }
   }
 
-  // Tiles take whole steps of 32 dims and whole vectors of values.
-  void begin_tiles() {
-    uses_tiles_ = a_.n_rows >= kTileRows && a_.head_dim % quant::kBlockK == 0 &&
-                  a_.value_dim % 16 == 0 && tiles_.configure(bf16_tiles());
-    if (!uses_tiles_) {
-      return;
-    }
-    for (int r = 0; r < a_.n_rows; ++r) {
-      const float* const from = a_.q + r * a_.q_stride;
-      for (int d = 0; d < a_.head_dim; d += quant::kBlockK) {
-        L::store_bf16(s_.q_halves + (r * a_.head_dim + d) * 2, L::load(from + d),
-                      L::load(from + d + 16));
-      }
-    }
-  }
-
-  // Where the rows that see the page are neighbours, as those of one sequence are.
+  // Whether tiles do this page's products.
   bool takes_tiles() const {
-    if constexpr (kHasTiles) {
-      return uses_tiles_ && n_active_ >= kTileRows &&
-             s_.active[n_active_ - 1].row - s_.active[0].row == n_active_ - 1;
-    }
-    return false;
-  }
-
-  // What lies behind the last row of q gives scores that nobody reads.
-  void tile_scores(const std::byte* k) {
-    if constexpr (kHasTiles) {
-      const TilePage<L, Tiles> page(tiles_, s_.products);
-      const std::byte* const q = s_.q_halves + s_.active[0].row * a_.head_dim * 2;
-      for (int i = 0; i < n_active_; i += kTileRows) {
-        page.scores(q + i * a_.head_dim * 2, a_.head_dim, k, s_.p[i]);
-      }
-    }
-  }
-
-  void tile_values(const std::byte* v) {
-    if constexpr (kHasTiles) {
-      for (int i = 0; i < n_active_; ++i) {
-        std::byte* const to = s_.p_halves + i * kPageTokens * 2;
-        L::store_bf16(to, L::load(s_.p[i]), L::load(s_.p[i] + 16));
-        L::store_bf16(to + 64, L::load(s_.p[i] + 32), L::load(s_.p[i] + 48));
-      }
-      const TilePage<L, Tiles> page(tiles_, s_.products);
-      for (int i = 0; i < n_active_; i += kTileRows) {
-        page.values(s_.p_halves + i * kPageTokens * 2, v, a_.value_dim, s_.correction + i,
-                    n_active_ - i < kTileRows ? n_active_ - i : kTileRows, o_of(s_.active[i].row));
-      }
-    }
+    return matrix_.takes(s_.active[0].row, s_.active[n_active_ - 1].row, n_active_);
   }
 
   static int64_t scales_at(int dims) { return static_cast<int64_t>(dims) * kPageTokens; }
@@ -508,8 +449,7 @@ class AttendSpan {
   const float* q_;
   int64_t q_stride_;
   int n_active_ = 0;
-  Tiles tiles_;
-  bool uses_tiles_ = false;
+  Matrix matrix_;
 };
 
 template <class L, PageType kPage, class Tiles = NoTiles>

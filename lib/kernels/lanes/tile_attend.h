@@ -15,10 +15,8 @@
 namespace fathom::kernels {
 namespace {
 
-// Where attention has no tiles.
-struct NoTiles {
-  static constexpr bool kExist = false;
-};
+inline constexpr int kAttendMaxRows = 64;
+inline constexpr int kAttendMaxDim = 576;
 
 // Rows 16 wide of one page; every pointer is 64-byte aligned.
 template <class Lanes, class Tiles>
@@ -102,6 +100,100 @@ class TilePage {
  private:
   Tiles* tiles_;
   float* products_;
+};
+
+// The products of one span's pages. Called by lanes/attend.h, which has found out which rows see a
+// page. Tiles take whole steps of 32 dims, whole vectors of values, and sixteen rows or more that
+// are neighbours, as those of one sequence are; what they do not take is left to others.
+template <class Lanes, class Tiles>
+class TileAttend {
+  using L = Lanes;
+  static constexpr int kMostRows = kAttendMaxRows + kTileRows;  // a tile may reach behind the last
+
+ public:
+  static constexpr int kPaddingRows = kTileRows;  // behind the rows of p
+
+  struct Scratch {
+    alignas(64) std::byte q[kMostRows * kAttendMaxDim * 2];  // [row][head_dim] bf16
+    alignas(64) std::byte p[kMostRows * kPageTokens * 2];    // [row][64] bf16
+    alignas(64) float products[4 * kTileProducts];
+  };
+
+  TileAttend(const AttendArgs& a, Scratch& scratch) : a_(a), s_(scratch) {
+    is_in_use_ = a.n_rows >= kTileRows && a.head_dim % quant::kBlockK == 0 &&
+                 a.value_dim % 16 == 0 && tiles_.configure(bf16_tiles());
+    for (int r = 0; is_in_use_ && r < a.n_rows; ++r) {
+      const float* const from = a.q + r * a.q_stride;
+      std::byte* const to = s_.q + r * a.head_dim * 2;
+      for (int d = 0; d < a.head_dim; d += quant::kBlockK) {
+        L::store_bf16(to + d * 2, L::load(from + d), L::load(from + d + 16));
+      }
+    }
+  }
+
+  TileAttend(const TileAttend&) = delete;
+  TileAttend& operator=(const TileAttend&) = delete;
+
+  ~TileAttend() {
+    if (is_in_use_) {
+      tiles_.release();
+    }
+  }
+
+  [[nodiscard]] bool takes(int first_row, int last_row, int n_rows) const {
+    return is_in_use_ && n_rows >= kTileRows && last_row - first_row == n_rows - 1;
+  }
+
+  // p[i] of rows first_row + i. What lies behind the last row gives scores that nobody reads.
+  void scores(int first_row, int n_rows, const std::byte* k, float (*p)[kPageTokens]) {
+    const TilePage<L, Tiles> page(tiles_, s_.products);
+    const std::byte* const q = s_.q + first_row * a_.head_dim * 2;
+    for (int i = 0; i < n_rows; i += kTileRows) {
+      page.scores(q + i * a_.head_dim * 2, a_.head_dim, k, p[i]);
+    }
+  }
+
+  // o [n_rows][value_dim] = o * correction + p V
+  void values(int n_rows, const float (*p)[kPageTokens], const std::byte* v,
+              const float* corrections, float* o) {
+    for (int i = 0; i < n_rows; ++i) {
+      std::byte* const to = s_.p + i * kPageTokens * 2;
+      L::store_bf16(to, L::load(p[i]), L::load(p[i] + 16));
+      L::store_bf16(to + 64, L::load(p[i] + 32), L::load(p[i] + 48));
+    }
+    const TilePage<L, Tiles> page(tiles_, s_.products);
+    for (int i = 0; i < n_rows; i += kTileRows) {
+      page.values(s_.p + i * kPageTokens * 2, v, a_.value_dim, corrections + i,
+                  n_rows - i < kTileRows ? n_rows - i : kTileRows, o + i * a_.value_dim);
+    }
+  }
+
+ private:
+  const AttendArgs& a_;
+  Scratch& s_;
+  Tiles tiles_;
+  bool is_in_use_ = false;
+};
+
+// Where attention has no tiles.
+struct NoTiles {};
+
+template <class L>
+class TileAttend<L, NoTiles> {
+ public:
+  static constexpr int kPaddingRows = 0;
+
+  struct Scratch {};
+
+  TileAttend(const AttendArgs& /*a*/, Scratch& /*scratch*/) {}
+
+  static bool takes(int /*first_row*/, int /*last_row*/, int /*n_rows*/) { return false; }
+
+  static void scores(int /*first_row*/, int /*n_rows*/, const std::byte* /*k*/,
+                     float (* /*p*/)[kPageTokens]) {}
+
+  static void values(int /*n_rows*/, const float (* /*p*/)[kPageTokens], const std::byte* /*v*/,
+                     const float* /*corrections*/, float* /*o*/) {}
 };
 
 }  // namespace

@@ -18,8 +18,6 @@ namespace {
 
 class ModelTiles {
  public:
-  static constexpr bool kExist = true;
-
   // False for what the instruction refuses.
   bool configure(const TileConfig& config) {
     config_ = config;
