@@ -78,8 +78,10 @@ PackedRows::PackedRows(MemoryPool& pool, int64_t max_rows, int64_t n_cols, RowFo
   }
   if (forms.has(RowForm::kCoarse)) {
     FATHOM_CHECK(forms.has(RowForm::kInt8));
-    const auto n_steps = static_cast<size_t>(stride_of(max_rows) * pieces_of(n_cols, quant::kCoarseStepK));
-    const auto n_blocks = static_cast<size_t>(stride_of(max_rows) * pieces_of(n_cols, quant::kCoarseK));
+    const auto n_steps =
+        static_cast<size_t>(stride_of(max_rows) * pieces_of(n_cols, quant::kCoarseStepK));
+    const auto n_blocks =
+        static_cast<size_t>(stride_of(max_rows) * pieces_of(n_cols, quant::kCoarseK));
     coarse_q_ = pool.allocate_array<int8_t>(n_steps * quant::kCoarseStepK).data();
     coarse_d_ = pool.allocate_array<float>(n_blocks).data();
     coarse_sums_ = pool.allocate_array<int32_t>(n_blocks).data();
@@ -102,8 +104,10 @@ size_t PackedRows::bytes(int64_t max_rows, int64_t n_cols, RowForms forms) {
     total += field_bytes(max_rows, n_cols, kFloatsBytes);
   }
   if (forms.has(RowForm::kCoarse)) {
-    const auto n_steps = static_cast<size_t>(stride_of(max_rows) * pieces_of(n_cols, quant::kCoarseStepK));
-    const auto n_blocks = static_cast<size_t>(stride_of(max_rows) * pieces_of(n_cols, quant::kCoarseK));
+    const auto n_steps =
+        static_cast<size_t>(stride_of(max_rows) * pieces_of(n_cols, quant::kCoarseStepK));
+    const auto n_blocks =
+        static_cast<size_t>(stride_of(max_rows) * pieces_of(n_cols, quant::kCoarseK));
     total += MemoryPool::padded_bytes(n_steps * quant::kCoarseStepK);
     total += 2 * MemoryPool::padded_bytes(n_blocks * sizeof(float));  // d, sums
     total += MemoryPool::padded_bytes(static_cast<size_t>(max_rows) * sizeof(bool));
