@@ -5,7 +5,10 @@
 
 namespace fathom::engine {
 
-Batch::Batch(int64_t max_tokens, int64_t max_sequences, int64_t max_logits) {
+Batch::Batch(int64_t max_tokens, int64_t max_sequences, int64_t max_logits, bool fast_prompts) {
+  if (fast_prompts) {
+    fast_rows_ = std::make_unique<bool[]>(static_cast<size_t>(max_tokens));
+  }
   token_ids_.reserve(static_cast<size_t>(max_tokens));
   positions_.reserve(static_cast<size_t>(max_tokens));
   sequences_.reserve(static_cast<size_t>(max_sequences));
@@ -25,6 +28,9 @@ void Batch::fill(const std::vector<BatchShare>& shares) {
     sequences_.push_back({static_cast<int64_t>(token_ids_.size()), share.n_rows, first,
                           sequence.pages().pages(), sequence.planned_length()});
     for (int64_t i = 0; i < share.n_rows; ++i) {
+      if (fast_rows_) {
+        fast_rows_[token_ids_.size()] = first + i < sequence.n_prompt_left();
+      }
       token_ids_.push_back(sequence.tokens()[static_cast<size_t>(first + i)]);
       positions_.push_back(first + i);
     }
@@ -36,7 +42,11 @@ void Batch::fill(const std::vector<BatchShare>& shares) {
 }
 
 model::StepInput Batch::input() const {
-  return {token_ids_, positions_, sequences_, logit_rows_};
+  model::StepInput input = {token_ids_, positions_, sequences_, logit_rows_};
+  if (fast_rows_) {
+    input.fast_rows = {fast_rows_.get(), token_ids_.size()};
+  }
+  return input;
 }
 
 size_t Batch::share_of_row(int64_t row) const {

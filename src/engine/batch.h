@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engine/sequence.h"
@@ -22,7 +23,8 @@ struct BatchShare {
 class Batch {
  public:
   // Room for the largest step, so that filling never allocates.
-  Batch(int64_t max_tokens, int64_t max_sequences, int64_t max_logits);
+  // `fast_prompts`: rows of prompts are marked, see StepInput::fast_rows.
+  Batch(int64_t max_tokens, int64_t max_sequences, int64_t max_logits, bool fast_prompts = false);
 
   void fill(const std::vector<BatchShare>& shares);
 
@@ -37,6 +39,7 @@ class Batch {
   std::vector<int64_t> positions_;
   std::vector<ops::SequenceRows> sequences_;
   std::vector<int64_t> logit_rows_;
+  std::unique_ptr<bool[]> fast_rows_;  // [max_tokens]; null: no row is fast
 };
 
 }  // namespace fathom::engine

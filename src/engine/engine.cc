@@ -65,10 +65,13 @@ Engine::Engine(StepModel& model, kv::PagePool& pages, MemoryPool& scratch,
               .context = options.context,
               .n_pages = pages.n_pages(),
               .allows_more_context = model.allows_more_than(options.context)},
-      keeper_(pages, options.prefix_cache, options.page_hash),
+      keeper_(pages, {.prefix_cache = options.prefix_cache,
+                      .only_prompts = options.arithmetic == kv::kFastArithmetic,
+                      .hash = options.page_hash}),
       roster_(keeper_, options.max_sequences, options.context),
       batch_(std::make_unique<Batch>(options.max_batched_tokens, options.max_sequences,
-                                     logit_rows(options))) {
+                                     logit_rows(options),
+                                     options.arithmetic == kv::kFastArithmetic)) {
   FATHOM_CHECK(model.limits().max_tokens >= options.max_batched_tokens);
   FATHOM_CHECK(model.limits().max_logits >= logit_rows(options));
   FATHOM_CHECK(options.use_kv_cache || !options.prefix_cache);

@@ -31,12 +31,12 @@ struct BatchShare;
 
 struct EngineOptions {
   int64_t max_batched_tokens =
-      512;                       // rows of one step; prompts are cut into chunks of at most this
-  int64_t max_sequences = 8;     // running at once; others wait
-  int64_t context = 4096;        // positions of one sequence
-  bool use_kv_cache = true;      // false: every step recomputes the whole sequence
-  bool prefix_cache = false;     // keep pages for prompts that begin alike; needs use_kv_cache
-  uint8_t arithmetic = 0;        // of page headers: 0 int8 activations, 1 f32 reference
+      512;                    // rows of one step; prompts are cut into chunks of at most this
+  int64_t max_sequences = 8;  // running at once; others wait
+  int64_t context = 4096;     // positions of one sequence
+  bool use_kv_cache = true;   // false: every step recomputes the whole sequence
+  bool prefix_cache = false;  // keep pages for prompts that begin alike; needs use_kv_cache
+  uint8_t arithmetic = kv::kExactArithmetic;  // of page headers; fast: rows of prompts are marked
   int64_t max_logits = 0;        // rows of logits in a step; 0: max_sequences, the least
   int64_t priority_aging = 256;  // steps of waiting that are worth one level of priority
   int64_t preempt_every = 0;     // debug: steps after which the last running one is pre-empted

@@ -7,10 +7,11 @@
 
 namespace fathom::engine {
 
-PageKeeper::PageKeeper(kv::PagePool& pages, bool prefix_cache, const kv::PageHash& hash)
-    : pages_(&pages) {
-  if (prefix_cache) {
-    cache_ = std::make_unique<kv::PrefixCache>(pages, hash ? hash : kv::PageHash(kv::hash_page));
+PageKeeper::PageKeeper(kv::PagePool& pages, const PageKeeperOptions& options)
+    : pages_(&pages), only_prompts_(options.only_prompts) {
+  if (options.prefix_cache) {
+    cache_ = std::make_unique<kv::PrefixCache>(
+        pages, options.hash ? options.hash : kv::PageHash(kv::hash_page));
   }
 }
 
@@ -23,14 +24,19 @@ bool PageKeeper::uses_cache(const Sequence& sequence) const {
   return cache_ != nullptr && !sequence.wants_prompt_logprobs();
 }
 
+int64_t PageKeeper::shared_end(const Sequence& sequence, int64_t end) const {
+  return only_prompts_ ? std::min(end, sequence.n_prompt_left()) : end;
+}
+
 void PageKeeper::take_cached(Sequence& sequence) {
   const int64_t before = sequence.num_computed;
   if (!uses_cache(sequence) || before != sequence.pages().capacity() ||
-      before >= sequence.n_tokens() - 1) {
+      before >= shared_end(sequence, sequence.n_tokens() - 1)) {
     return;
   }
   const kv::CacheEnd end =
-      cache_->take(sequence.key(), sequence.tokens(), sequence.n_tokens() - 1, sequence.pages());
+      cache_->take(sequence.key(), sequence.tokens(), shared_end(sequence, sequence.n_tokens() - 1),
+                   sequence.pages());
   sequence.num_computed = sequence.pages().capacity();
   const bool is_first_look = sequence.usage.cache_end == kv::CacheEnd::kOff;
   if (sequence.n_generated() == 0 && sequence.usage.n_preemptions == 0 &&
@@ -52,7 +58,8 @@ bool PageKeeper::prepare(Sequence& sequence, int64_t n_rows) {
 
 void PageKeeper::keep(Sequence& sequence) {
   if (cache_ != nullptr) {
-    cache_->insert(sequence.key(), sequence.tokens(), sequence.num_computed, sequence.pages());
+    cache_->insert(sequence.key(), sequence.tokens(), shared_end(sequence, sequence.num_computed),
+                   sequence.pages());
   }
 }
 
@@ -85,7 +92,7 @@ bool PageKeeper::waits_for_others(Sequence& sequence, std::unordered_set<uint64_
     return false;
   }
   // Only pages that take_cached() could give.
-  const int64_t n_full = (sequence.n_tokens() - 1) / kPageTokens;
+  const int64_t n_full = shared_end(sequence, sequence.n_tokens() - 1) / kPageTokens;
   int64_t page = sequence.num_computed / kPageTokens;
   const bool is_at_border = sequence.num_computed == sequence.pages().capacity();
   if (is_at_border && page < n_full &&

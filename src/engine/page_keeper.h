@@ -13,10 +13,18 @@
 
 namespace fathom::engine {
 
+struct PageKeeperOptions {
+  bool prefix_cache = false;
+  // Pages that hold a generated token are neither offered nor taken: with --arithmetic fast a
+  // position has other bits in an answer than in a prompt.
+  bool only_prompts = false;
+  kv::PageHash hash = {};  // empty: the standard one
+};
+
 class PageKeeper {
  public:
-  // `hash` empty: the standard one. `pages` must outlive the keeper.
-  PageKeeper(kv::PagePool& pages, bool prefix_cache, const kv::PageHash& hash);
+  // `pages` must outlive the keeper.
+  PageKeeper(kv::PagePool& pages, const PageKeeperOptions& options);
 
   // Pages that nobody uses: free, or held by the cache alone.
   [[nodiscard]] int64_t n_available() const;
@@ -53,7 +61,11 @@ class PageKeeper {
  private:
   [[nodiscard]] bool uses_cache(const Sequence& sequence) const;
 
+  // `end`, or where the positions that may be shared end.
+  [[nodiscard]] int64_t shared_end(const Sequence& sequence, int64_t end) const;
+
   kv::PagePool* pages_;
+  bool only_prompts_;
   std::unique_ptr<kv::PrefixCache> cache_;
 };
 

@@ -43,6 +43,12 @@ class Sequence {
 
   [[nodiscard]] int64_t n_prompt() const { return static_cast<int64_t>(request_.prompt.size()); }
 
+  // How many of tokens(), from the first on, are the prompt's: fewer than n_prompt() after shifts.
+  [[nodiscard]] int64_t n_prompt_left() const {
+    const int64_t keep = std::min(request_.n_keep, n_prompt());
+    return n_dropped_ > 0 ? std::max(keep, n_prompt() - n_dropped_) : n_prompt();
+  }
+
   // All of them, dropped ones too.
   [[nodiscard]] const std::vector<int32_t>& history() const {
     return n_dropped_ > 0 ? history_ : tokens_;

@@ -14,11 +14,16 @@
 
 namespace fathom::kv {
 
+// PageHeader::arithmetic.
+inline constexpr uint8_t kExactArithmetic = 0;  // int8 activations per 32
+inline constexpr uint8_t kF32Arithmetic = 1;    // the reference
+inline constexpr uint8_t kFastArithmetic = 2;   // prompts int8 per 256, answers exact
+
 // What a page was filled under: pages with different headers are never mixed in a sequence.
 struct PageHeader {
   PageType type = PageType::kBF16;
-  uint8_t arithmetic = 0;  // 0 int8 activations, 1 f32 reference
-  int64_t rope_id = 0;     // which length-dependent rope scaling; 0: fixed
+  uint8_t arithmetic = kExactArithmetic;
+  int64_t rope_id = 0;  // which length-dependent rope scaling; 0: fixed
 
   bool operator==(const PageHeader&) const = default;
 };

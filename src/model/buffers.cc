@@ -209,11 +209,18 @@ size_t step_buffer_bytes(const ModelConfig& config, const ModelWeightTypes& type
   return taker.bytes();
 }
 
-void cut_to_step(StepBuffers& b, int64_t n_tokens, int64_t n_logits) {
+void cut_to_step(StepBuffers& b, int64_t n_tokens, int64_t n_logits,
+                 std::span<const bool> fast_rows) {
   for (ops::Rows* rows : {&b.x, &b.branch, &b.q, &b.k, &b.v, &b.attended, &b.embedded, &b.q_latent,
                           &b.q_absorbed, &b.values, &b.expert_normed, &b.router_logits,
                           &b.shared_gate, &b.shared_out, &b.low_rank, &b.gate, &b.up}) {
     rows->n_rows = rows->data != nullptr ? n_tokens : 0;
+  }
+  for (ops::PackedRows* rows :
+       {&b.normed, &b.attended_packed, &b.ffn_hidden, &b.ffn_in, &b.embedded_packed,
+        &b.q_latent_packed, &b.nope_packed, &b.latent_packed, &b.router_in, &b.expert_in,
+        &b.expert_hidden, &b.shared_hidden, &b.low_rank_packed}) {
+    rows->set_coarse_tokens(fast_rows);
   }
   b.last.n_rows = n_logits;
   b.projected.n_rows = n_logits;

@@ -65,7 +65,8 @@ StepBuffers take_step_buffers(MemoryPool& pool, const ModelConfig& config,
 size_t step_buffer_bytes(const ModelConfig& config, const ModelWeightTypes& types,
                          const StepLimits& limits);
 
-// The same buffers, cut to the rows of this step.
-void cut_to_step(StepBuffers& buffers, int64_t n_tokens, int64_t n_logits);
+// The same buffers, cut to the rows of this step. `fast_rows`: as in StepInput.
+void cut_to_step(StepBuffers& buffers, int64_t n_tokens, int64_t n_logits,
+                 std::span<const bool> fast_rows = {});
 
 }  // namespace fathom::model

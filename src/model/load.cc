@@ -25,6 +25,16 @@ struct Prepared {
   JobList jobs;
 };
 
+// Rows in front of every matrix but the head's, and what leads to it.
+void allow_coarse(ModelWeightTypes& types) {
+  for (ops::RowForms* forms :
+       {&types.hidden_in, &types.output_in, &types.down_in, &types.embed_in, &types.q_latent_in,
+        &types.nope_in, &types.latent_out_in, &types.router_in, &types.expert_in,
+        &types.expert_down_in, &types.low_rank_in}) {
+    forms->add_coarse();
+  }
+}
+
 Prepared prepare(const weights::ModelFile& file, const LoadOptions& options,
                  ModelWeights& weights) {
   const ArchSpec& arch = find_arch(file.metadata);
@@ -45,6 +55,9 @@ Prepared prepare(const weights::ModelFile& file, const LoadOptions& options,
     if (job.place != nullptr) {
       (weights.types.*job.place).add_for(job.packed);
     }
+  }
+  if (options.fast_prompts) {
+    allow_coarse(weights.types);
   }
   return prepared;
 }

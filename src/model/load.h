@@ -23,6 +23,7 @@ struct LoadOptions {
   bool as_f32 = false;                    // --compute f32: dequantize everything
   std::vector<AdapterUse> adapters = {};  // must outlive planning and loading
   bool merge_adapters = false;            // into the weights instead of beside them
+  bool fast_prompts = false;              // --arithmetic fast: rows may be int8 per 256
   PackedCachePlace cache = {};            // kept on disk between runs
 };
 

@@ -26,7 +26,8 @@ void Model::forward(const StepInput& input, const ops::Rows& logits) {
   FATHOM_CHECK(n_logits <= limits_.max_logits);
   FATHOM_CHECK(static_cast<int64_t>(input.positions.size()) == n_tokens);
   FATHOM_CHECK(logits.n_rows >= n_logits && logits.n_cols == config.n_vocab);
-  cut_to_step(buffers_, n_tokens, n_logits);
+  FATHOM_CHECK(input.fast_rows.empty() || std::ssize(input.fast_rows) == n_tokens);
+  cut_to_step(buffers_, n_tokens, n_logits, input.fast_rows);
   embed(input);
   fill_ropes(input);
   LayerStep step = {weights_, backend_, pages_, &input, &buffers_, limits_.attention, 0};

@@ -152,6 +152,7 @@ struct RigOptions {
   int n_threads = 1;
   Isa isa = kAutomaticIsa;  // cap
   bool as_f32 = false;
+  int64_t n_fast = -1;  // positions below are fast (--arithmetic fast); -1: exact throughout
   PageType page_type = PageType::kBF16;
   int64_t n_pages = 64;
   model::StepLimits limits = {.max_tokens = 512, .max_logits = 512};
@@ -161,7 +162,8 @@ struct RigOptions {
 class ModelRig {
  public:
   ModelRig(std::shared_ptr<weights::ModelFile> file, const RigOptions& options)
-      : file_(std::move(file)),
+      : n_fast_(options.n_fast),
+        file_(std::move(file)),
         plan_(model::plan_load(*file_, load_options(options))),
         dispatch_(kernels::make_dispatch(detect_cpu(), options.isa, false, false)),
         threads_(options.n_threads),
@@ -204,11 +206,18 @@ class ModelRig {
         wanted.push_back(i);
       }
       const ops::SequenceRows sequence = {0, rows, first, table.pages(), n};
-      const model::StepInput input = {
+      const auto fast = std::make_unique<bool[]>(static_cast<size_t>(rows));
+      for (int64_t i = 0; i < rows; ++i) {
+        fast[static_cast<size_t>(i)] = first + i < n_fast_;
+      }
+      model::StepInput input = {
           std::span(ids).subspan(static_cast<size_t>(first), static_cast<size_t>(rows)),
           positions,
           {&sequence, 1},
           wanted};
+      if (n_fast_ >= 0) {
+        input.fast_rows = {fast.get(), static_cast<size_t>(rows)};
+      }
       model_.forward(input, {out.data() + first * n_vocab(), rows, n_vocab(), n_vocab()});
     }
     return out;
@@ -218,6 +227,7 @@ class ModelRig {
   static model::LoadOptions load_options(const RigOptions& options) {
     model::LoadOptions load;
     load.as_f32 = options.as_f32;
+    load.fast_prompts = options.n_fast >= 0;
     return load;
   }
 
@@ -239,6 +249,7 @@ class ModelRig {
            model::Model::scratch_bytes(plan_.config, plan_.types, options.limits) + (4U << 20U);
   }
 
+  int64_t n_fast_;
   std::shared_ptr<weights::ModelFile> file_;
   model::LoadPlan plan_;
   kernels::Dispatch dispatch_;

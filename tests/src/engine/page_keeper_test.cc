@@ -54,6 +54,44 @@ TEST(PageKeeper, ACommonBeginningIsComputedOnceAlsoByThoseWhoComeTogether) {
   }
 }
 
+// Fast prompts: a second turn contains the first one's answer, which was computed exactly, as
+// prompt. Only pages of the first prompt may serve it, also after pre-emptions.
+TEST(PageKeeper, FastPromptsShareNoPagesOfAnswers) {
+  for (const int64_t preempt_every : {0, 3}) {
+    ToyBench bench({.max_batched_tokens = 50,
+                    .max_sequences = 4,
+                    .prefix_cache = true,
+                    .arithmetic = kv::kFastArithmetic,
+                    .preempt_every = preempt_every},
+                   40);
+    const Request first = toy_request(100, 1, 140);
+    ToySink first_sink;
+    bench.engine.submit(first, first_sink);
+    ASSERT_TRUE(bench.run());
+    EXPECT_EQ(first_sink.ids, toy_answer(first, 140, true));
+    EXPECT_NE(first_sink.ids, toy_answer(first, 140));
+    Request second = first;
+    std::ranges::copy(first_sink.ids, std::back_inserter(second.prompt));
+    second.max_tokens = 5;
+    std::vector<ToySink> sinks(3);
+    for (ToySink& sink : sinks) {
+      bench.engine.submit(second, sink);
+    }
+    ASSERT_TRUE(bench.run());
+    for (const ToySink& sink : sinks) {
+      EXPECT_EQ(sink.ids, toy_answer(second, 5, true));
+    }
+    EXPECT_EQ(sinks[0].usage.cached_tokens, 64);
+    // The first again: its prompt's whole page, none of those that the second left behind it.
+    ToySink again;
+    bench.engine.submit(first, again);
+    ASSERT_TRUE(bench.run());
+    EXPECT_EQ(again.ids, first_sink.ids);
+    EXPECT_EQ(again.usage.cached_tokens, 64);
+    bench.engine.prefix_cache()->self_check();
+  }
+}
+
 TEST(PageKeeper, AnotherSaltSharesNothing) {
   ToyBench bench({.max_sequences = 2, .prefix_cache = true});
   Request request = toy_request(130, 1, 4);

@@ -33,6 +33,14 @@ inline uint32_t next_hash(uint32_t before, int32_t token) {
 
 inline constexpr uint32_t kFirstHash = 17;
 
+// What a row of a prompt under --arithmetic fast has in its hash: another value in the page.
+inline constexpr uint32_t kFastMark = 0x51ED270BU;
+
+inline uint32_t fast_mark(const model::StepInput& input, int64_t row) {
+  const bool is_fast = !input.fast_rows.empty() && input.fast_rows[static_cast<size_t>(row)];
+  return is_fast ? kFastMark : 0U;
+}
+
 inline void fill_logits(uint32_t hash, std::span<float> logits) {
   for (size_t i = 0; i < logits.size(); ++i) {
     logits[i] = static_cast<float>(next_hash(hash, static_cast<int32_t>(i)) % 4096) / 512.0F;
@@ -73,7 +81,7 @@ class ToyModel final : public StepModel {
                      .hash;
         }
         const int32_t token = input.token_ids[static_cast<size_t>(rows.first_row + i)];
-        hash = next_hash(hash, token);
+        hash = next_hash(hash ^ fast_mark(input, rows.first_row + i), token);
         write(rows.pages[static_cast<size_t>(position / kPageTokens)], position, {hash, token});
         hashes_.push_back(hash);
       }
@@ -111,12 +119,13 @@ class ToyModel final : public StepModel {
 };
 
 // The first `n_tokens` tokens that a request must get, without engine, pages or batch.
-inline std::vector<int32_t> toy_answer(const Request& request, int64_t n_tokens) {
+inline std::vector<int32_t> toy_answer(const Request& request, int64_t n_tokens,
+                                       bool is_fast = false) {
   sample::Sampler sampler(request.sampling, kToyVocab);
   std::vector<int32_t> tokens = request.prompt;
   uint32_t hash = kFirstHash;
   for (const int32_t token : tokens) {
-    hash = next_hash(hash, token);
+    hash = next_hash(hash ^ (is_fast ? kFastMark : 0U), token);
   }
   std::vector<float> logits(kToyVocab);
   std::vector<int32_t> answer;

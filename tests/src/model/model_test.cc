@@ -94,6 +94,26 @@ TEST_P(ModelByType, EveryInstructionSetGivesTheSameBits) {
   }
 }
 
+// Positions below 30 are a prompt's under --arithmetic fast. Which chunk, thread or set computes a
+// row does not matter; float weights know no fast rows.
+TEST_P(ModelByType, FastPromptsGiveTheSameBitsInEveryChunkThreadAndSet) {
+  const auto exact = run(sizes(), {}, 45, 45);
+  RigOptions fast;
+  fast.n_fast = 30;
+  fast.isa = Isa::kScalar;
+  const auto truth = run(sizes(), fast, 45, 45);
+  fast.isa = kAutomaticIsa;
+  for (const int64_t chunk : {45, 1, 4, 7, 32}) {
+    expect_same_bits(truth, run(sizes(), fast, 45, chunk));
+  }
+  fast.n_threads = 3;
+  expect_same_bits(truth, run(sizes(), fast, 45, 32));
+  const DType packed = quant::packed_type_of(GetParam(), false);
+  EXPECT_EQ(truth == exact, packed == DType::kF32 || packed == DType::kBF16);
+  fast.n_fast = 0;
+  expect_same_bits(exact, run(sizes(), fast, 45, 32));
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, ModelByType,
                          testing::Values(DType::kF32, DType::kF16, DType::kBF16, DType::kQ4_0,
                                          DType::kQ4_1, DType::kQ5_0, DType::kQ5_1, DType::kQ8_0,
