@@ -10,7 +10,9 @@
 #include <random>
 #include <string_view>
 
+#include "api/fast_receipt.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "command.h"
 #include "kv/layout.h"
 
@@ -131,6 +133,14 @@ void add_model_flags(CommandLine& app, ModelFlags& flags) {
                  "f32: the reference arithmetic, slow, weights as floats")
       ->check(is_one_of({"f32"}))
       ->type_name("f32");
+  app.add_option(
+         "--arithmetic", flags.arithmetic,
+         "exact, or fast: prompts with int8 per 256, about twice as fast with AMX and less "
+         "true; only for models that `fathom verify -m MODEL --arithmetic fast -f TEXT` has "
+         "admitted")
+      ->check(is_one_of({"exact", "fast"}))
+      ->capture_default_str()
+      ->type_name("exact|fast");
   add_weight_flags(app, flags.weights);
 }
 
@@ -190,6 +200,10 @@ api::SessionOptions session_options(const ModelFlags& flags) {
   options.n_threads = flags.n_threads;
   options.context = flags.context;
   options.compute_f32 = flags.compute == "f32";
+  options.fast_prompts = flags.arithmetic == "fast";
+  if (options.compute_f32 && options.fast_prompts) {
+    throw UsageError("--arithmetic fast and --compute f32 cannot be given together");
+  }
   set_weight_options(flags.weights, options);
   options.attention =
       flags.attention == "eager" ? ops::AttentionKind::kEager : ops::AttentionKind::kFlash;
@@ -197,6 +211,23 @@ api::SessionOptions session_options(const ModelFlags& flags) {
     options.page_type = kv::parse_page_type(flags.kv_type);
   }
   return options;
+}
+
+void require_arithmetic(const api::SessionOptions& options) {
+  if (!options.fast_prompts) {
+    return;
+  }
+  const auto receipt =
+      api::read_fast_receipt(api::fast_receipt_folder(), api::fast_model_id(options));
+  api::require_fast_receipt(options.model_path, receipt);
+  note(
+      fmt::format("admitted by `fathom verify`: mean KL divergence from f32 {:.5f} over {} tokens "
+                  "(at most {})",
+                  receipt->divergence, receipt->n_tokens, api::kMostFastDivergence));
+}
+
+std::string arithmetic_name(const ModelFlags& flags) {
+  return flags.compute == "f32" ? "f32" : flags.arithmetic;
 }
 
 void add_sampling_flags(CommandLine& app, SamplingFlags& flags) {

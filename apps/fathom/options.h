@@ -19,8 +19,9 @@ struct ModelFlags {
   std::string path;
   int n_threads = -1;
   int64_t context = -1;
-  std::string kv_type;  // empty: bf16, or f32 with --compute f32
-  std::string compute;  // empty or "f32"
+  std::string kv_type;               // empty: bf16, or f32 with --compute f32
+  std::string compute;               // empty or "f32"
+  std::string arithmetic = "exact";  // or "fast"
   std::string attention = "flash";
   WeightFlags weights;
 };
@@ -28,7 +29,7 @@ struct ModelFlags {
 void add_model_path(CommandLine& app, std::string& path);
 void add_threads(CommandLine& app, int& n_threads);
 
-// -m -t --compute, and those of weight_flags.h
+// -m -t --compute --arithmetic, and those of weight_flags.h
 void add_model_flags(CommandLine& app, ModelFlags& flags);
 
 // -c --kv-type
@@ -53,7 +54,15 @@ std::string check_token_count(const std::string& text);
 // --json
 void add_json(CommandLine& app, bool& as_json, const std::string& what);
 
+// Error: UsageError for --arithmetic fast with --compute f32.
 api::SessionOptions session_options(const ModelFlags& flags);
+
+// The gate of --arithmetic fast: says what was measured. Error: kUnsupported without a receipt that
+// admits it; see api::require_fast_receipt.
+void require_arithmetic(const api::SessionOptions& options);
+
+// "exact", "fast" or "f32"
+std::string arithmetic_name(const ModelFlags& flags);
 
 // The sampler chain's parameters.
 struct SamplingFlags {

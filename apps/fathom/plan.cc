@@ -44,9 +44,11 @@ int plan(const PlanFlags& flags) {
   options.max_batched_tokens = batched_tokens(flags);
   set_memory_options(flags.memory, std::nullopt, options);
   const auto forecast = api::make_forecast(options);
+  const std::string arithmetic = arithmetic_name(flags.model);
   AnswerWriter writer;
   if (flags.as_json) {
-    writer.write(plan_json(forecast->plan, xray::whole_sequences(forecast->input)) + "\n");
+    writer.write(plan_json(forecast->plan, xray::whole_sequences(forecast->input), arithmetic) +
+                 "\n");
     return kExitDone;
   }
   for (const xray::PlanLine& line : forecast->plan.lines) {
@@ -54,6 +56,8 @@ int plan(const PlanFlags& flags) {
   }
   writer.write(fmt::format("{:<11} {:>15} B  context {}\n", "total", forecast->plan.total_bytes(),
                            forecast->plan.context));
+  writer.write(fmt::format("{:<11} {:>15}{}\n", "arithmetic", arithmetic,
+                           arithmetic == "fast" ? "    int8 per 256 for prompts" : ""));
   if (forecast->input.n_pages > 0) {
     writer.write(
         fmt::format("{:<11} {:>15}    of the whole context fit into the KV cache at once\n",

@@ -75,7 +75,7 @@ int answer(const RunFlags& flags, const Prompt& prompt, api::Session& session) {
   RunRecord record;
   record.prompt = prompt_ids(prompt, flags.prompt, session);
   record.seed = flags.sampling.params.seed;
-  record.compute_f32 = flags.model.compute == "f32";
+  record.arithmetic = arithmetic_name(flags.model);
   AnswerWriter writer;
   RunWatch watch(session, flags.trace, flags.check_nan, std::ssize(record.prompt));
   api::GenerateOptions options = generate_options(flags, record.prompt);
@@ -142,6 +142,7 @@ int run(const CommandLine& app, RunFlags flags) {
   {
     LoadBar bar;
     api::SessionOptions options = session_options(flags.model);
+    require_arithmetic(options);
     options.use_kv_cache = !flags.no_kv_cache;
     options.check_pages = flags.check_pages;
     options.prefix_cache = is_chat;  // each turn begins with those before

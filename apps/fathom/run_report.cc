@@ -82,9 +82,11 @@ double mib(int64_t bytes) {
 
 }  // namespace
 
-std::string plan_json(const xray::MemoryPlan& plan, int64_t sequences) {
+std::string plan_json(const xray::MemoryPlan& plan, int64_t sequences,
+                      const std::string& arithmetic) {
   ordered_json object = plan_object(plan, true);
   object["sequences"] = sequences;
+  object["arithmetic"] = arithmetic;
   return dump(object);
 }
 
@@ -123,7 +125,7 @@ std::string run_json(api::Session& session, const RunRecord& record) {
       {"isa", name_of(session.dispatch().isa)},
       {"threads", session.threads().n_threads()},
       {"thread_claims", session.threads().claim_counts()},
-      {"arithmetic", record.compute_f32 ? "f32" : "exact"},
+      {"arithmetic", record.arithmetic},
       {"timings",
        {{"load_s", session.figures().load_s},
         {"vocab_s", session.figures().vocab_s},

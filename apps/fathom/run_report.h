@@ -24,7 +24,7 @@ struct CacheComparison {
 struct RunRecord {
   std::vector<int32_t> prompt;
   uint64_t seed = 0;
-  bool compute_f32 = false;
+  std::string arithmetic = "exact";  // "fast", "f32"
   api::GenerateResult result;
   std::optional<CacheComparison> cache;
 };
@@ -41,8 +41,9 @@ std::string summary_line(api::Session& session, const RunRecord& record);
 std::string logprob_table(const api::Session& session, const api::GenerateResult& result);
 
 // Bytes of every pool of a plan, its total and its formulas as a JSON object. `sequences`: of the
-// whole context that fit into the KV cache at once.
-std::string plan_json(const xray::MemoryPlan& plan, int64_t sequences);
+// whole context that fit into the KV cache at once. `arithmetic`: its name.
+std::string plan_json(const xray::MemoryPlan& plan, int64_t sequences,
+                      const std::string& arithmetic);
 
 // The answer ended because the context is full.
 bool is_context_full(const api::Session& session, const RunRecord& record);

@@ -98,6 +98,7 @@ api::StepBeat beat_of(const api::EngineThread& engine) {
 api::ServedModel open_served_model(const ServeFlags& flags,
                                    const std::shared_ptr<api::http::RecordSink>& records) {
   api::SessionOptions options = session_options(flags.model);
+  require_arithmetic(options);
   options.max_sequences = flags.max_sequences;
   options.max_batched_tokens = flags.max_batched_tokens;
   options.prefix_cache = !flags.no_prefix_cache;

@@ -44,9 +44,13 @@ class Digest {
     EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size());
   }
 
+  void add_bytes(std::string_view text) {
+    EVP_DigestUpdate(context_.get(), text.data(), text.size());
+  }
+
   void add_text(std::string_view text) {
     add_number(text.size());
-    EVP_DigestUpdate(context_.get(), text.data(), text.size());
+    add_bytes(text);
   }
 
   std::string hex() {
@@ -188,6 +192,12 @@ std::string model_content_id(const weights::ModelFile& file) {
   for (const auto& part : file.tensors.files()) {
     add_sampled(digest, part->path());
   }
+  return digest.hex();
+}
+
+std::string text_content_id(std::string_view text) {
+  Digest digest;
+  digest.add_bytes(text);
   return digest.hex();
 }
 

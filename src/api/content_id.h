@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "weights/adapter.h"
 #include "weights/model_file.h"
@@ -27,5 +28,8 @@ std::string model_content_id(const weights::ModelFile& file);
 
 // Of every byte of their files, in their order, with their scales; "" for none. Errors as above.
 std::string adapter_content_id(std::span<const AppliedAdapter> adapters);
+
+// SHA-256 of a text, as 64 hexadecimal digits.
+std::string text_content_id(std::string_view text);
 
 }  // namespace fathom::api

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -47,6 +48,9 @@ void score(Session& session, std::span<const int32_t> ids,
   table.reserve(n_tokens);
   std::vector<int64_t> positions(ids.size());
   std::iota(positions.begin(), positions.end(), 0);
+  const size_t n_fast = session.fast_prompts() ? ids.size() : 0;
+  const auto fast_rows = std::make_unique<bool[]>(n_fast);
+  std::fill_n(fast_rows.get(), n_fast, true);
   const int64_t chunk = std::min(session.score_rows().n_rows, session.model().limits().max_tokens);
   for (int64_t first = 0; first < n_tokens; first += chunk) {
     const int64_t n_rows = std::min(chunk, n_tokens - first);
@@ -64,7 +68,8 @@ void score(Session& session, std::span<const int32_t> ids,
                              .positions = std::span<const int64_t>(positions).subspan(begin, count),
                              .sequences = {&rows, 1},
                              .logit_rows = std::span<const int64_t>(positions).first(count).subspan(
-                                 static_cast<size_t>(n_unwanted))},
+                                 static_cast<size_t>(n_unwanted)),
+                             .fast_rows = {fast_rows.get(), n_fast > 0 ? count : 0}},
                             logits);
     if (const auto fault = session.exec().take_fault()) {
       fail(ErrorCode::kInternal,

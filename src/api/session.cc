@@ -81,7 +81,7 @@ engine::EngineOptions engine_options(const SessionOptions& options, int64_t cont
           .context = context,
           .use_kv_cache = options.use_kv_cache,
           .prefix_cache = options.prefix_cache && options.use_kv_cache,
-          .arithmetic = static_cast<uint8_t>(options.compute_f32 ? 1 : 0),
+          .arithmetic = arithmetic_of(options),
           .max_logits = logit_rows(options),
           .priority_aging = options.priority_aging,
           .check_pages = options.check_pages};
@@ -141,6 +141,24 @@ void open_vocabulary(Forecast& forecast) {
   forecast.vocab_s = seconds_since(start);
 }
 
+// What --arithmetic fast means, and where it would be slower than exact.
+void announce_arithmetic(const SessionOptions& options, const kernels::Dispatch& dispatch) {
+  if (!options.fast_prompts) {
+    return;
+  }
+  note(
+      "arithmetic: fast (int8 per 256) for prompts; answers, the output head and float weights are "
+      "exact");
+  const bool has_twins = std::ranges::any_of(dispatch.entries, [](const auto& entry) {
+    return entry.set != Isa::kScalar && entry.entry.starts_with("matmul_coarse.");
+  });
+  if (!has_twins) {
+    warn(
+        "--arithmetic fast has only scalar kernels on this CPU, which are slow; --arithmetic exact "
+        "is faster");
+  }
+}
+
 // What packed weights are made from.
 std::string describe_source(const SessionOptions& options, const weights::ModelFile& file) {
   std::string text = model::describe_files(options.model_path);
@@ -159,6 +177,12 @@ std::string describe_source(const SessionOptions& options, const weights::ModelF
 
 }  // namespace
 
+uint8_t arithmetic_of(const SessionOptions& options) {
+  return options.compute_f32    ? kv::kF32Arithmetic
+         : options.fast_prompts ? kv::kFastArithmetic
+                                : kv::kExactArithmetic;
+}
+
 std::string packed_cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
@@ -172,11 +196,16 @@ std::string packed_cache_folder() {
 }
 
 std::unique_ptr<Forecast> make_forecast(const SessionOptions& options) {
+  if (options.fast_prompts && options.compute_f32) {
+    fail(ErrorCode::kInvalidArgument,
+         "--arithmetic fast and --compute f32 were both given; f32 has no int8: give one of them");
+  }
   auto forecast = std::make_unique<Forecast>();
   forecast->dispatch = pick_kernels(options.isa_cap);
   forecast->file = weights::open_model(options.model_path);
   apply_overrides(*forecast->file, options.overrides);
   forecast->load_options.as_f32 = options.compute_f32;
+  forecast->load_options.fast_prompts = options.fast_prompts;
   forecast->load_options.merge_adapters = options.merge_adapters;
   for (const AdapterPath& path : options.adapters) {
     forecast->adapters.push_back(weights::open_adapter(path.folder));
@@ -350,6 +379,7 @@ std::unique_ptr<Session> Session::open(const SessionOptions& options) {
          xray::describe_excess(forecast.plan, forecast.limit.bytes, forecast.limit.name,
                                xray::largest_context(forecast.input, forecast.limit.bytes)));
   }
+  announce_arithmetic(options, forecast.dispatch);
   parts->threads = std::make_unique<ThreadPool>(forecast.input.n_threads);
   if (options.check_tensors) {
     parts->check_tensors();
@@ -424,6 +454,10 @@ kv::PagePool& Session::pages() {
 
 const OpenFigures& Session::figures() const {
   return parts_->figures;
+}
+
+bool Session::fast_prompts() const {
+  return parts_->options.fast_prompts;
 }
 
 int64_t Session::context() const {

@@ -36,6 +36,7 @@ struct SessionOptions {
   int64_t context = -1;  // -1: min(the model's, 4096)
   int n_threads = -1;    // -1: usable_cpus()
   bool compute_f32 = false;
+  bool fast_prompts = false;          // --arithmetic fast, without its gate (api/fast_receipt.h)
   std::optional<PageType> page_type;  // default bf16; f32 with compute_f32
   ops::AttentionKind attention = ops::AttentionKind::kFlash;
   bool use_kv_cache = true;
@@ -59,6 +60,9 @@ struct SessionOptions {
   model::LoadProgress progress;           // may be empty
   weights::CheckProgress check_progress;  // may be empty; the last call has done == total
 };
+
+// What pages and engines are told: kv::kExactArithmetic ...
+uint8_t arithmetic_of(const SessionOptions& options);
 
 // Where packed weights are kept: fathom/packed in the user's cache,
 // ${XDG_CACHE_HOME:-$HOME/.cache}. Error: kInvalidArgument when neither variable is set.
@@ -91,7 +95,7 @@ struct Forecast {
 // weights::open_model, weights::apply_override, weights::open_adapter, model::plan_load,
 // codec::make_tokenizer (an unknown kind of tokenizer is a warning), kernels::make_dispatch;
 // kInvalidArgument for a context below 1 or above a model's learned positions; those of
-// xray::pick_pages.
+// xray::pick_pages; kInvalidArgument for fast_prompts with compute_f32.
 std::unique_ptr<Forecast> make_forecast(const SessionOptions& options);
 
 class Session {
@@ -130,6 +134,9 @@ class Session {
   [[nodiscard]] kv::PagePool& pages();
   [[nodiscard]] const OpenFigures& figures() const;
   [[nodiscard]] int64_t context() const;
+
+  // Rows of prompts are computed with int8 per 256.
+  [[nodiscard]] bool fast_prompts() const;
 
   // Peak bytes of each named pool, in the plan's order.
   [[nodiscard]] std::vector<std::pair<std::string, int64_t>> pool_peaks() const;

@@ -83,7 +83,7 @@ class Runner {
   Runner(Session& session, const VerifyOptions& options)
       : session_(&session),
         requests_(make_requests(options)),
-        is_f32_(options.session.compute_f32) {}
+        arithmetic_(arithmetic_of(options.session)) {}
 
   // Runs all requests; fills in what `result` says of pre-emptions, cached tokens and time.
   std::vector<Answer> run(const Way& way, VerifyWay& result) {
@@ -92,7 +92,7 @@ class Runner {
                                            .max_sequences = kMaxSequences,
                                            .context = session_->context(),
                                            .prefix_cache = way.prefix_cache,
-                                           .arithmetic = static_cast<uint8_t>(is_f32_ ? 1 : 0),
+                                           .arithmetic = arithmetic_,
                                            .preempt_every = way.preempt_every};
     const int64_t n_vocab = session_->load_plan().config.n_vocab;
     MemoryPool scratch("logits", engine::Engine::scratch_bytes(n_vocab, options));
@@ -130,7 +130,7 @@ class Runner {
 
   Session* session_;
   std::vector<engine::Request> requests_;
-  bool is_f32_;
+  uint8_t arithmetic_;
 };
 
 std::string describe_difference(size_t prompt, const Answer& expected, const Answer& found) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -57,6 +58,45 @@ TEST(VerifyTest, SaysWhatIsWrongWithAModel) {
     EXPECT_THAT(result.err, HasSubstr(model));
     EXPECT_EQ(result.out, "") << model;
   }
+}
+
+// The gate: no receipt, then one that admits the model.
+TEST(VerifyTest, FastPromptsNeedAReceipt) {
+  const test::TempFolder folder;
+  test::TinySizes sizes;
+  sizes.weight_type = DType::kQ8_0;
+  const std::string model = test::tiny_chat_gguf(sizes).write(folder.path_of("m.gguf"));
+  const std::string text = folder.path_of("text");
+  std::ofstream(text) << std::string(1100, 'a') << "some text";
+  const auto fathom = [&](std::vector<std::string> arguments) {
+    return test::run_program(FATHOM_PROGRAM,
+                             {.arguments = std::move(arguments),
+                              .environment = {"XDG_STATE_HOME=" + folder.path_of("state")}});
+  };
+  const std::vector<std::string> run = {"run", "-m",           model,  "-p", "abc", "-n",
+                                        "4",   "--arithmetic", "fast", "-t", "1"};
+  const auto refused = fathom(run);
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("fathom verify -m " + model + " --arithmetic fast -f TEXT"));
+  EXPECT_THAT(refused.err, HasSubstr("0.005"));
+  const auto usage = fathom({"verify", "-m", model, "--arithmetic", "fast"});
+  EXPECT_EQ(usage.status, 2);
+  EXPECT_THAT(usage.err, HasSubstr("-f"));
+  const auto measured = fathom({"verify", "-m", model, "-c", "350", "-n", "4", "-t", "1",
+                                "--arithmetic", "fast", "-f", text, "--json"});
+  const auto report = nlohmann::json::parse(measured.out);
+  EXPECT_EQ(report["equal"], true);
+  EXPECT_EQ(report["fast"]["tokens"], 2 * 255);
+  const double divergence = report["fast"]["kl_to_f32"];
+  EXPECT_GT(divergence, 0.0);
+  ASSERT_LT(divergence, 0.005);  // a tiny random model predicts next to nothing
+  EXPECT_EQ(measured.status, 0) << measured.err;
+  const auto admitted = fathom(run);
+  EXPECT_EQ(admitted.status, 0) << admitted.err;
+  EXPECT_THAT(admitted.err, HasSubstr("arithmetic: fast (int8 per 256) for prompts"));
+  auto both = run;
+  both.insert(both.end(), {"--compute", "f32"});
+  EXPECT_EQ(fathom(both).status, 2);
 }
 
 }  // namespace

@@ -52,6 +52,20 @@ TEST(Verify, EveryWayGivesTheSameBits) {
   EXPECT_TRUE(report.isa == "scalar" || ways.contains("scalar"));
 }
 
+// Prompts in int8 per 256: other bits than exact, and the same ones in every way all the same.
+TEST(Verify, FastPromptsGiveTheSameBitsInEveryWay) {
+  const test::TempFolder folder;
+  VerifyOptions options = tiny_options(folder);
+  const uint64_t exact = verify(options).bits;
+  options.session.fast_prompts = true;
+  const VerifyReport report = verify(options);
+  for (const VerifyWay& way : report.ways) {
+    EXPECT_EQ(way.n_equal, 7) << way.name << ": " << way.first_difference;
+  }
+  EXPECT_TRUE(report.is_equal());
+  EXPECT_NE(report.bits, exact);
+}
+
 TEST(Verify, TheHashNamesTheBits) {
   const test::TempFolder folder;
   VerifyOptions options = tiny_options(folder);
