@@ -146,9 +146,9 @@ struct Avx512 {
 
   // 32 floats that bf16 holds exactly, as bf16: the upper half of each.
   static void store_bf16(void* p, F low, F high) {
-    alignas(64) static constexpr uint16_t kUpper[32] = {
-        1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31,
-        33, 35, 37, 39, 41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
+    alignas(64) static constexpr uint16_t kUpper[32] = {1,  3,  5,  7,  9,  11, 13, 15, 17, 19, 21,
+                                                        23, 25, 27, 29, 31, 33, 35, 37, 39, 41, 43,
+                                                        45, 47, 49, 51, 53, 55, 57, 59, 61, 63};
     const __m512i upper = _mm512_load_si512(kUpper);
     _mm512_storeu_si512(p, _mm512_permutex2var_epi16(bits(low), upper, bits(high)));
   }

@@ -69,7 +69,7 @@ TEST(LoadClient, SaysThatNobodyIsThere) {
   nobody.port = 1;
   const LoadSample sample = run_request(nobody, "/", "{}", std::chrono::steady_clock::now());
   EXPECT_THAT(sample.error, testing::HasSubstr("cannot connect"));
-  test::expect_error([&] { get_text(nobody, "/"); }, ErrorCode::kPeerLost, {"127.0.0.1:1"});
+  test::expect_error([&] { get_answer(nobody, "/"); }, ErrorCode::kPeerLost, {"127.0.0.1:1"});
 }
 
 }  // namespace

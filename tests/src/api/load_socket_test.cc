@@ -24,7 +24,7 @@ class LoadSocketTest : public testing::Test {
   std::string ask(const std::string& host, const LoadTrust& trust) {
     LoadTarget target = parse_url("https://" + host + ":" + std::to_string(transport_.port()));
     target.trust = trust;
-    return get_text(target, "/health");
+    return get_answer(target, "/health").body;
   }
 
   test::TempFolder folder_;
@@ -70,7 +70,7 @@ TEST_F(LoadSocketTest, SaysThatTheOtherSideHasNoTls) {
   plain.start();
   LoadTarget target = parse_url("https://127.0.0.1:" + std::to_string(plain.port()));
   target.trust = open_trust("", true);
-  test::expect_error([&] { get_text(target, "/health"); }, ErrorCode::kPeerLost, {"no TLS"});
+  test::expect_error([&] { get_answer(target, "/health"); }, ErrorCode::kPeerLost, {"no TLS"});
   const LoadSample sample = run_request(target, "/", "{}", std::chrono::steady_clock::now());
   EXPECT_THAT(sample.error, testing::HasSubstr("no TLS"));
 }

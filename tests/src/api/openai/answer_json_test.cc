@@ -35,15 +35,15 @@ class AnswerJsonTest : public testing::Test {
 
 ChoiceNews prompt_news() {
   ChoiceNews news;
-  news.prompt.push_back({.id = 'y', .logprob = -1.0F});
-  news.prompt.push_back({.id = 'z', .logprob = -2.0F});
+  news.prompt.push_back({.id = 'y', .logprob = -1.0F, .best = {}});
+  news.prompt.push_back({.id = 'z', .logprob = -2.0F, .best = {}});
   return news;
 }
 
 ChoiceNews token_news() {
   ChoiceNews news;
   news.text = "A";
-  news.tokens.push_back({.sampled = {.id = 'A', .logprob = -3.0F}});
+  news.tokens.push_back({.sampled = {.id = 'A', .logprob = -3.0F, .best = {}}});
   news.times.emplace_back();
   return news;
 }
