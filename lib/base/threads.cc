@@ -51,16 +51,16 @@ constexpr uint64_t tag_of(uint32_t job) {
 struct ThreadPool::State {
   explicit State(int n) : tickets(static_cast<size_t>(n)), counts(static_cast<size_t>(n)) {}
 
-  std::vector<Ticket> tickets;  // of the ranges of units: one, or one for each worker
-  alignas(64) std::atomic<int64_t> remaining{0};
   alignas(64) std::atomic<uint32_t> job{0};  // futex word: changes when a job begins
   std::atomic<uint32_t> sleepers{0};
-  std::atomic<bool> stop{false};
   std::atomic<int64_t> n_units{0};
   std::atomic<int64_t> n_ranges{1};
   std::atomic<const UnitFunction*> function{nullptr};
+  std::vector<Ticket> tickets;  // of the ranges of units: one, or one for each worker
   std::vector<WorkerCount> counts;
   std::vector<std::thread> threads;
+  std::atomic<bool> stop{false};
+  alignas(64) std::atomic<int64_t> remaining{0};
 
   static int64_t range_start(int64_t range, int64_t units, int64_t ranges) {
     return units * range / ranges;

@@ -110,13 +110,13 @@ DType type_of(const RowForms& forms) {
 
 namespace {
 
-// Packs x [n] in every form of `out`; place(args) says where it goes.
+// Packs x in every form of `out`; place(args) says where it goes.
 template <class Place>
-bool pack_all(const kernels::KernelTable& table, const float* x, int64_t n, int64_t row,
+bool pack_all(const kernels::KernelTable& table, std::span<const float> x, int64_t row,
               int64_t first_block, PackedRows& out, const Place& place) {
   const auto placed = [&](auto args) {
-    args.x = x;
-    args.n = n;
+    args.x = x.data();
+    args.n = std::ssize(x);
     place(args);
     return args;
   };
@@ -125,8 +125,8 @@ bool pack_all(const kernels::KernelTable& table, const float* x, int64_t n, int6
     constexpr int64_t kBlocks = quant::kCoarseK / quant::kBlockK;
     FATHOM_DCHECK(first_block % kBlocks == 0);
     kernels::CoarseRowArgs args = out.coarse_args(row, first_block / kBlocks);
-    args.x = x;
-    args.n = n;
+    args.x = x.data();
+    args.n = std::ssize(x);
     finite = table.quantize_coarse_row(args);
   } else if (out.forms().has(RowForm::kInt8)) {
     finite = table.quantize_row(placed(out.quantize_args(row, first_block)));
@@ -145,14 +145,15 @@ bool pack_all(const kernels::KernelTable& table, const float* x, int64_t n, int6
 bool pack_row(const kernels::KernelTable& table, const float* x, int64_t n, int64_t row,
               int64_t first_block, PackedRows& out) {
   FATHOM_DCHECK(first_block * quant::kBlockK + n <= out.n_cols());
-  return pack_all(table, x, n, row, first_block, out, [](auto&) {});
+  return pack_all(table, {x, static_cast<size_t>(n)}, row, first_block, out, [](auto&) {});
 }
 
 bool pack_block(const kernels::KernelTable& table, const float* x, int64_t n_rows,
                 int64_t first_row, int64_t block, PackedRows& out) {
   FATHOM_DCHECK((block + 1) * quant::kBlockK <= out.n_cols() && !out.has_coarse_rows());
   // As one long row whose blocks lie side by side.
-  return pack_all(table, x, n_rows * quant::kBlockK, first_row, block, out, [](auto& args) {
+  const auto n = static_cast<size_t>(n_rows * quant::kBlockK);
+  return pack_all(table, {x, n}, first_row, block, out, [](auto& args) {
     args.first_block = args.first_block * args.n_rows + args.row;
     args.n_rows = 1;
     args.row = 0;
