@@ -1,4 +1,5 @@
-"""Fails when a file is not laid out as .clang-format, ruff or shellcheck want it, or is too long.
+"""Fails when a file is not laid out as .clang-format, ruff or shellcheck want it, is too long, or
+holds both sides of a merge.
 
 Called by ctest (label lint), one call per tool. Read next: .clang-format, pyproject.toml.
 """
@@ -37,6 +38,17 @@ def too_long() -> list[str]:
     return findings
 
 
+def unmerged() -> list[str]:
+    """Lines that a merge left in sources and pages."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "bench").glob("*.md")]
+    findings = []
+    for path in cpp_files() + sorted((ROOT / "tools").glob("*.py")) + sorted(pages):
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+            if line.startswith(("<" * 7 + " ", ">" * 7 + " ")):
+                findings.append(f"{path.relative_to(ROOT)}:{number}: left by a merge: {line}")
+    return findings
+
+
 def run(program: str | None, name: str, arguments: list[str], files: list) -> int:
     """Runs one tool on the files; its own exit status decides."""
     if not program:
@@ -63,7 +75,7 @@ def main() -> int:
         )
     if tool == "shell":
         return run(find_program("shellcheck"), "shellcheck", [], shell_files())
-    return report("check_format", too_long(), len(cpp_files()), "files")
+    return report("check_format", too_long() + unmerged(), len(cpp_files()), "files")
 
 
 if __name__ == "__main__":

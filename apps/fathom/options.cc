@@ -135,7 +135,7 @@ void add_model_flags(CommandLine& app, ModelFlags& flags) {
       ->type_name("f32");
   app.add_option(
          "--arithmetic", flags.arithmetic,
-         "exact, or fast: prompts with int8 per 256, about twice as fast with AMX and less "
+         "exact, or fast: prompts with int8 per 256, faster with AMX and less "
          "true; only for models that `fathom verify -m MODEL --arithmetic fast -f TEXT` has "
          "admitted")
       ->check(is_one_of({"exact", "fast"}))

@@ -3,8 +3,7 @@
 // kernels/dispatch. Read next: the files of this folder, then lanes/.
 #include "kernels/amx/parts.h"
 #include "kernels/amx/tiles.h"
-#include "kernels/lanes/tile_coarse.h"
-#include "kernels/lanes/tile_float.h"
+#include "kernels/lanes/tile_gemm.h"
 #include "kernels/sets.h"
 #include "kernels/table.h"
 
@@ -14,7 +13,7 @@ namespace fathom::kernels {
 // then take no tile at all, and the report of entries would not say so.
 void fill_amx(KernelTable& table) {
   HardwareTiles tiles;
-  for (const TileConfig& config : {int8_tiles(), bf16_tiles(), coarse_tiles()}) {
+  for (const TileConfig& config : {int8_tiles(), whole_tiles()}) {
     if (!tiles.configure(config)) {
       return;
     }

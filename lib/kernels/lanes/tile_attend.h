@@ -121,7 +121,7 @@ class TileAttend {
 
   TileAttend(const AttendArgs& a, Scratch& scratch) : a_(a), s_(scratch) {
     is_in_use_ = a.n_rows >= kTileRows && a.head_dim % quant::kBlockK == 0 &&
-                 a.value_dim % 16 == 0 && tiles_.configure(bf16_tiles());
+                 a.value_dim % 16 == 0 && tiles_.configure(whole_tiles());
     for (int r = 0; is_in_use_ && r < a.n_rows; ++r) {
       const float* const from = a.q + r * a.q_stride;
       std::byte* const to = s_.q + r * a.head_dim * 2;

@@ -19,15 +19,7 @@ inline constexpr int kCoarseProducts = kCoarseWidth * kTileProducts;
 inline constexpr int kCoarseRingBytes = 2 * kCoarseTiles * kCoarseProducts * 4;
 
 // Tiles 0..3: products; 4, 5: 16 rows of activations, 64 k; 6, 7: 64 k of 16 outputs.
-inline TileConfig coarse_tiles() {
-  TileConfig config;
-  for (int i = 0; i < 8; ++i) {
-    config.rows[i] = 16;
-    config.row_bytes[i] = 64;
-  }
-  return config;
-}
-
+//
 // Row r of 16 rows from m on: sums of the segment from its products [tile][vector][16][16].
 template <class Product>
 [[gnu::always_inline]] inline void add_coarse_row(const Product& product, const int32_t* products,
@@ -138,7 +130,7 @@ class TileCoarse : public CoarseGemm<W, Dot, kCoarseWidth, 3> {
 template <class W, class Dot, class Tiles>
 void tile_coarse(const MatmulArgs& a) noexcept {
   Tiles tiles;
-  const bool has_tiles = a.n_rows >= kTileRows && tiles.configure(coarse_tiles());
+  const bool has_tiles = a.n_rows >= kTileRows && tiles.configure(whole_tiles());
   TileCoarse<W, Dot, Tiles> gemm(a, has_tiles ? &tiles : nullptr);
   run_many(gemm, a);
   if (has_tiles) {

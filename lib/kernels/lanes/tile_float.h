@@ -17,15 +17,6 @@ namespace fathom::kernels {
 namespace {
 
 // Tiles 0..3: f of two tiles of rows by two vectors; 4, 5: rows; 6, 7: weights, 16 pairs of k.
-inline TileConfig bf16_tiles() {
-  TileConfig config;
-  for (int i = 0; i < 8; ++i) {
-    config.rows[i] = 16;
-    config.row_bytes[i] = 64;
-  }
-  return config;
-}
-
 // FloatGemm whose rows go through tiles sixteen or thirty-two at a time; the last rows, fewer than
 // sixteen, as everywhere.
 template <class Lanes, class Tiles>
@@ -101,7 +92,7 @@ class TileFloatGemm : public FloatGemm<Lanes, DType::kBF16> {
 template <class L, class Tiles>
 void tile_float_many(const MatmulArgs& a) noexcept {
   Tiles tiles;
-  if (a.n_rows < kTileRows || a.rows.halves == nullptr || !tiles.configure(bf16_tiles())) {
+  if (a.n_rows < kTileRows || a.rows.halves == nullptr || !tiles.configure(whole_tiles())) {
     float_many<L, DType::kBF16>(a);
     return;
   }

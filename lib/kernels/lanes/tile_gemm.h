@@ -35,6 +35,16 @@ struct alignas(64) TileConfig {
 
 static_assert(sizeof(TileConfig) == 64);
 
+// All eight of 16 rows x 64 bytes.
+inline TileConfig whole_tiles() {
+  TileConfig config;
+  for (int i = 0; i < 8; ++i) {
+    config.rows[i] = 16;
+    config.row_bytes[i] = 64;
+  }
+  return config;
+}
+
 // Tiles 0..3: products; 4, 5: 16 rows of activations, 32 k; 6, 7: 32 k (8 steps of 4) of 16
 // outputs.
 inline TileConfig int8_tiles() {
